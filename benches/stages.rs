@@ -6,20 +6,21 @@ mod documents;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use kubefoundry_analysis::plan::{Applier, PlanInput, plan};
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
-use kubefoundry_compiler::plan::{Applier, PlanInput, plan};
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
+use kubefoundry_deployment::ir::Deployment;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{DocumentScope, Findings};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::ir::Deployment;
-use kubefoundry_model::provider::{Provider, TranslationContext};
 use kubefoundry_model::rule_environment::RuleVariables;
-use kubefoundry_model::wire::ModelDeployment;
-use kubefoundry_model::{providers, select, validate};
+use kubefoundry_model::{select, validate};
+use kubefoundry_provider::{Provider, TranslationContext};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, ParsedText};
@@ -105,7 +106,7 @@ fn e_translate(bencher: Bencher<'_, '_>) {
                 &mut select::StepBudget::new(u64::MAX),
                 &mut findings,
             );
-            providers::find(&selection.provider.unwrap()).unwrap()
+            BUILTIN.find_provider(&selection.provider.unwrap()).unwrap()
         })
         .collect();
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {

@@ -19,7 +19,7 @@
 /// assert_eq!(report.objects[0].fields[0].path, "spec.services.VllmWorker.replicas");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::drift::DriftReport;
+pub use kubefoundry_analysis::drift::DriftReport;
 
 /// ```
 /// use kubefoundry::drift::{Outcome, DriftReport};
@@ -36,4 +36,4 @@ pub use kubefoundry_compiler::drift::DriftReport;
 /// assert_eq!(report.objects[0].result, Outcome::Missing);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::drift::Outcome;
+pub use kubefoundry_analysis::drift::Outcome;

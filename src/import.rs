@@ -1,7 +1,7 @@
 //! Import: from objects of providers to ModelDeployments.
 
 #[doc(inline)]
-pub use kubefoundry_compiler::import::{import, import_to};
+pub use kubefoundry_convert::import::{import, import_to};
 
 /// ```
 /// use kubefoundry::SourceSet;
@@ -20,4 +20,4 @@ pub use kubefoundry_compiler::import::{import, import_to};
 /// assert!(import.imported[0].residue.is_empty(), "the ModelDeployment says everything");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::import::ImportReport;
+pub use kubefoundry_convert::import::ImportReport;

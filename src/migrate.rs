@@ -1,9 +1,9 @@
 //! Migration to another provider, beside the running one, or to another API group.
 
-use kubefoundry_compiler::migrate;
+use kubefoundry_composition::BUILTIN;
+use kubefoundry_convert::migrate;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_model::providers;
 
 /// Moves every ModelDeployment of the input to a built-in provider. Returns `None` if there is no such provider.
 ///
@@ -13,7 +13,7 @@ use kubefoundry_model::providers;
 /// assert!(migrate_to_provider(&SourceSet::default(), "unknown").is_none());
 /// ```
 pub fn migrate_to_provider(sources: &SourceSet, provider: &str) -> Option<ProviderMigration> {
-    providers::find(provider).map(|provider| migrate::migrate_to_provider(sources, provider))
+    BUILTIN.find_provider(provider).map(|provider| migrate::migrate_to_provider(sources, provider))
 }
 
 /// Moves every ModelDeployment and InferenceProviderConfig of the input to another API group. Defaults that only the
@@ -44,7 +44,7 @@ pub fn migrate_to_group(sources: &SourceSet, group: &str) -> Option<GroupMigrati
 /// assert_eq!(migration.moved[0].model_deployment["metadata"]["name"], "phi-kuberay");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::migrate::ProviderMigration;
+pub use kubefoundry_convert::migrate::ProviderMigration;
 
 /// ```
 /// use kubefoundry::SourceSet;
@@ -61,4 +61,4 @@ pub use kubefoundry_compiler::migrate::ProviderMigration;
 /// assert!(regrouping.texts[0].text.starts_with("\napiVersion: kubefoundry.ai/v1alpha1\n"));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::migrate::GroupMigration;
+pub use kubefoundry_convert::migrate::GroupMigration;

@@ -1,7 +1,7 @@
 //! The effects of a change on running models. [`plan()`] compares two runs.
 
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::plan;
+pub use kubefoundry_analysis::plan::plan;
 
 /// ```
 /// use kubefoundry::plan::{Applier, PlanInput, plan};
@@ -13,14 +13,14 @@ pub use kubefoundry_compiler::plan::plan;
 /// assert!(plan(run, run, Applier::Apply).is_err());
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::PlanInput;
+pub use kubefoundry_analysis::plan::PlanInput;
 
 /// ```
 /// use kubefoundry::plan::Applier;
 /// assert_eq!(Applier::default(), Applier::Apply);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::Applier;
+pub use kubefoundry_analysis::plan::Applier;
 
 /// ```
 /// use kubefoundry::plan::{Applier, Plan, PlanInput, plan};
@@ -41,7 +41,7 @@ pub use kubefoundry_compiler::plan::Applier;
 /// assert_eq!(plan.summary.to_string(), "1 restart; GPUs 1 → 2");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::Plan;
+pub use kubefoundry_analysis::plan::Plan;
 
 /// ```
 /// use kubefoundry::plan::{Applier, DeploymentPlan, PlanInput, plan};
@@ -60,7 +60,7 @@ pub use kubefoundry_compiler::plan::Plan;
 /// assert!(unchanged.changes.is_empty() && unchanged.objects.is_empty());
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::DeploymentPlan;
+pub use kubefoundry_analysis::plan::DeploymentPlan;
 
 /// ```
 /// use kubefoundry::plan::ChangeClass;
@@ -69,7 +69,7 @@ pub use kubefoundry_compiler::plan::DeploymentPlan;
 /// assert_eq!(ChangeClass::RollingRestart.meaning(), "pods are replaced one after the other");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::ChangeClass;
+pub use kubefoundry_analysis::plan::ChangeClass;
 
 /// ```
 /// use kubefoundry::plan::PlanError;
@@ -77,4 +77,4 @@ pub use kubefoundry_compiler::plan::ChangeClass;
 /// assert_eq!(message, "NEW has errors: it renders nothing, so it changes nothing");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::PlanError;
+pub use kubefoundry_analysis::plan::PlanError;

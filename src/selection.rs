@@ -1,9 +1,9 @@
 //! Analysis of the rules by which providers are selected: problems of the rules, and why a provider is not selected.
 
 #[doc(inline)]
-pub use kubefoundry_compiler::selection_analysis::analyze;
+pub use kubefoundry_analysis::selection_analysis::analyze;
 #[doc(inline)]
-pub use kubefoundry_compiler::selection_analysis::why_not;
+pub use kubefoundry_analysis::selection_analysis::why_not;
 
 /// ```
 /// use kubefoundry::selection::{Analysis, analyze};
@@ -13,7 +13,7 @@ pub use kubefoundry_compiler::selection_analysis::why_not;
 /// assert!(analysis.providers.iter().any(|provider| provider.provider == "dynamo" && provider.wins > 0));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::selection_analysis::Analysis;
+pub use kubefoundry_analysis::selection_analysis::Analysis;
 
 /// ```
 /// use kubefoundry::selection::{Flaw, FlawKind, analyze};
@@ -23,7 +23,7 @@ pub use kubefoundry_compiler::selection_analysis::Analysis;
 /// assert_eq!(kuberay.kind, FlawKind::NamedOnly);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::selection_analysis::{Flaw, FlawKind};
+pub use kubefoundry_analysis::selection_analysis::{Flaw, FlawKind};
 
 /// ```
 /// use kubefoundry::SourceSet;
@@ -40,7 +40,7 @@ pub use kubefoundry_compiler::selection_analysis::{Flaw, FlawKind};
 /// assert_eq!(answer.by_name.unwrap()[0].value.as_deref(), Some("\"kuberay\""));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::selection_analysis::WhyNot;
+pub use kubefoundry_analysis::selection_analysis::WhyNot;
 
 /// ```
 /// use kubefoundry::SourceSet;
@@ -49,4 +49,4 @@ pub use kubefoundry_compiler::selection_analysis::WhyNot;
 /// assert!(unknown.to_string().ends_with("; did you mean \"kuberay\"?"));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::selection_analysis::UnknownProvider;
+pub use kubefoundry_analysis::selection_analysis::UnknownProvider;

@@ -14,7 +14,7 @@
 /// assert_eq!(report.statuses[0].status.phase.unwrap().as_str(), "Running");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::status::StatusReport;
+pub use kubefoundry_analysis::status::StatusReport;
 
 /// ```
 /// use kubefoundry::status::{StalenessPolicy, Time};
@@ -22,7 +22,7 @@ pub use kubefoundry_compiler::status::StatusReport;
 /// assert_eq!(judgment.stale_after, 300);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::status::StalenessPolicy;
+pub use kubefoundry_analysis::status::StalenessPolicy;
 
 /// ```
 /// use kubefoundry::status::Time;
@@ -33,4 +33,4 @@ pub use kubefoundry_compiler::status::StalenessPolicy;
 pub use kubefoundry_compiler::cluster_snapshot::time::Time;
 
 #[doc(inline)]
-pub use kubefoundry_compiler::status::to_json;
+pub use kubefoundry_analysis::status::to_json;

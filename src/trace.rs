@@ -2,7 +2,7 @@
 //! found by changing one field at a time and rendering again.
 
 #[doc(inline)]
-pub use kubefoundry_compiler::trace::trace;
+pub use kubefoundry_analysis::trace::trace;
 
 /// ```
 /// use kubefoundry::SourceSet;
@@ -20,7 +20,7 @@ pub use kubefoundry_compiler::trace::trace;
 /// assert!(model.from.contains(&"spec.model.id".to_owned()));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::trace::Trace;
+pub use kubefoundry_analysis::trace::Trace;
 
 /// ```
 /// use kubefoundry::SourceSet;
@@ -38,4 +38,4 @@ pub use kubefoundry_compiler::trace::Trace;
 /// assert!(!count.reaches.is_empty());
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::trace::{Fate, FieldTrace};
+pub use kubefoundry_analysis::trace::{Fate, FieldTrace};

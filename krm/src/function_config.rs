@@ -93,7 +93,9 @@ impl FunctionConfig {
                 Self { options: Some(envelope.extract_text(config).0), ..Self::default() }
             }
             ("v1", "ConfigMap") => Self::from_data(config.get("data")),
-            (_, kubefoundry_model::KIND) if is_known_group => Self { is_deployment: true, ..Self::default() },
+            (_, kubefoundry_deployment::wire::KIND) if is_known_group => {
+                Self { is_deployment: true, ..Self::default() }
+            }
             _ => {
                 let found = match (kind, api_version) {
                     ("", _) => format!("{} without a kind", config.describe()),

@@ -1,6 +1,6 @@
 //! Annotations that clients add to items: the origin of an item, and their own bookkeeping.
 
-use kubefoundry_compiler::composition;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::Identity;
@@ -69,13 +69,14 @@ pub(crate) fn type_of<'n>(object: &'n Node<'_>) -> (&'n str, &'n str) {
 /// Whether it is a ModelDeployment of an API group that we know.
 pub(crate) fn is_model_deployment(object: &Node<'_>) -> bool {
     let (api_version, kind) = type_of(object);
-    kind == kubefoundry_model::wire::KIND && API_GROUPS.iter().any(|api_group| api_group.api_version() == api_version)
+    kind == kubefoundry_deployment::wire::KIND
+        && API_GROUPS.iter().any(|api_group| api_group.api_version() == api_version)
 }
 
 /// Whether `kubefoundry` renders objects of this kind.
 pub(crate) fn is_source(object: &Node<'_>) -> bool {
     let (api_version, kind) = type_of(object);
-    composition::is_source(api_version, kind)
+    BUILTIN.is_source(api_version, kind)
 }
 
 pub(crate) fn identity(object: &Node<'_>) -> Identity {

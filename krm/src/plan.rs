@@ -63,7 +63,7 @@ fn is_empty_generator(envelope: &Envelope<'_>) -> bool {
     item::identity(item) == item::identity(config)
         && item::annotation(item, item::FUNCTION).is_some()
         && Origin::from_annotations(item).is_none()
-        && item::type_of(item).1 != kubefoundry_model::wire::KIND
+        && item::type_of(item).1 != kubefoundry_deployment::wire::KIND
 }
 
 /// Returns the indexes of the items that were rendered.
@@ -94,7 +94,10 @@ pub(crate) fn plan_changes(
     let changed: BTreeSet<&Identity> = changed.map(|output| &*output.identity).collect();
     for (position, object) in items.iter().enumerate() {
         let is_changed = || changed.contains(&item::identity(object));
-        if prune::owner(object).is_some() || item::type_of(object).1 == kubefoundry_model::wire::KIND || is_changed() {
+        if prune::owner(object).is_some()
+            || item::type_of(object).1 == kubefoundry_deployment::wire::KIND
+            || is_changed()
+        {
             present.entry(item::identity(object)).or_insert(position);
         }
     }

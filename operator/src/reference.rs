@@ -103,8 +103,8 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use clap::CommandFactory as _;
+    use kubefoundry_composition::PROVIDERS;
     use kubefoundry_kubernetes::api_group::ApiGroup;
-    use kubefoundry_model::providers::PROVIDERS;
 
     use super::*;
     use crate::args::Arguments;
@@ -195,19 +195,19 @@ mod tests {
         let rows = [
             (
                 prefixed(names::PAUSED),
-                kubefoundry_model::wire::KIND,
+                kubefoundry_deployment::wire::KIND,
                 "you",
                 "`\"true\"` pauses reconciliation: the operator changes neither it nor its objects",
             ),
             (
                 prefixed(names::DRY_RUN),
-                kubefoundry_model::wire::KIND,
+                kubefoundry_deployment::wire::KIND,
                 "you",
                 "`\"true\"` renders it and sends dry runs, without applying",
             ),
             (
                 prefixed(names::DRY_RUN_RESULT),
-                kubefoundry_model::wire::KIND,
+                kubefoundry_deployment::wire::KIND,
                 "the operator",
                 "the objects that a dry run rendered, or why there are none",
             ),
@@ -219,7 +219,7 @@ mod tests {
             ),
             (
                 prefixed(names::APPROVE_RECREATE),
-                kubefoundry_model::wire::KIND,
+                kubefoundry_deployment::wire::KIND,
                 "you",
                 "approves the recreation whose hash it has; `PendingRecreate` shows the hash",
             ),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::jiff::{Timestamp, Unit};
 use kube::api::{Api, Patch, PatchParams};
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_model::provider::Provider;
+use kubefoundry_provider::Provider;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -271,7 +271,7 @@ fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
     let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
     json!({
         "apiVersion": api_group.api_version(),
-        "kind": kubefoundry_model::wire::CONFIGURATION_KIND,
+        "kind": kubefoundry_deployment::wire::CONFIGURATION_KIND,
         "metadata": {"name": provider.name()},
         "spec": config["spec"],
     })
@@ -310,7 +310,7 @@ fn status_of(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot,
     }
     json!({
         "apiVersion": api_group.api_version(),
-        "kind": kubefoundry_model::wire::CONFIGURATION_KIND,
+        "kind": kubefoundry_deployment::wire::CONFIGURATION_KIND,
         "metadata": {"name": name},
         "status": status,
     })
@@ -327,8 +327,8 @@ fn without_heartbeat(status: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use kubefoundry_composition::PROVIDERS;
     use kubefoundry_kubernetes::api_group::API_GROUPS;
-    use kubefoundry_model::providers::PROVIDERS;
 
     use super::*;
 

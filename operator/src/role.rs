@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use kubefoundry_model::provider::Provider;
-use kubefoundry_model::providers;
+use kubefoundry_composition::BUILTIN;
+use kubefoundry_provider::Provider;
 
 use crate::reconcile::claimed::{CLAIMED_KINDS, ClaimedKind};
 use crate::runtime::limiter::Stage;
@@ -29,7 +29,7 @@ pub(crate) enum Role {
 impl Role {
     /// Returns every role that runs by default, in the order in which a deployment passes through them.
     pub(crate) fn all() -> Vec<Self> {
-        let providers = providers::PROVIDERS.iter().map(|provider| Self::Provider(*provider));
+        let providers = PROVIDERS.iter().map(|provider| Self::Provider(*provider));
         [Self::Webhooks, Self::Core, Self::Selector].into_iter().chain(providers).collect()
     }
 

@@ -32,7 +32,7 @@ fn schema(text: &str) -> Value {
 fn refusals(crd: &str, object: &Value) -> Vec<String> {
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Crds, NAME, crd);
-    let (crds, problems) = kubefoundry_compiler::composition::read_crds(&sources);
+    let (crds, problems) = kubefoundry_composition::read_crds(&sources);
     assert!(problems.is_empty(), "{problems:?}");
     crds.check(object).into_iter().map(|found| found.message).collect()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::common::upstream::crd;
+use kubefoundry_deployment::wire::{InferenceProviderConfig, ModelDeployment};
 use kubefoundry_kubernetes::wire::{Describe, Shape};
-use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
 use serde_json::Value;
 
 /// Collects the leaves of one of our shapes below `path`. The content of a map or an untyped value is not a leaf.

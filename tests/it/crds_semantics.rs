@@ -24,7 +24,7 @@ fn check_object(schema: &Value, object: &Value) -> Vec<String> {
     });
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Crds, "crd.json", crd.to_string());
-    let (crds, problems) = kubefoundry_compiler::composition::read_crds(&sources);
+    let (crds, problems) = kubefoundry_composition::read_crds(&sources);
     assert!(problems.is_empty(), "{problems:?}");
     let path = |message: &str| {
         let mut words = message.split([' ', ',', ':', '(']);
@@ -286,7 +286,7 @@ fn deep_schemas_do_not_overflow_the_stack() {
         );
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Crds, "crd.json", text);
-        let (crds, _) = kubefoundry_compiler::composition::read_crds(&sources);
+        let (crds, _) = kubefoundry_composition::read_crds(&sources);
         let value = (0..depth.min(45) - 1).fold(json!("x"), |inner, _| json!({"a": inner}));
         let object = json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "a": value});
         let found = crds.check(&object);
@@ -387,7 +387,7 @@ proptest! {
         let text = text.get(..text.len() - cut.min(text.len())).unwrap_or_default().to_owned();
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Crds, "crd.json", text);
-        let (crds, _) = kubefoundry_compiler::composition::read_crds(&sources);
+        let (crds, _) = kubefoundry_composition::read_crds(&sources);
         let found = crds.check(&json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": object}));
         prop_assert!(found.iter().all(|found| !found.message.contains('\n')));
     }

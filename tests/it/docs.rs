@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::common::markdown::{Block, blocks, links};
 use crate::common::{compile_all, output};
-use kubefoundry_compiler::field_reference::nested_object;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::wire::{Describe as _, ObjectShape};
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_reference::nested_object;
 use kubefoundry_yaml as yaml;
 use regex::Regex;
 use serde_json::Value;

@@ -7,9 +7,9 @@ use std::path::Path;
 use crate::common::generated::documents;
 use crate::common::mutation::mutation;
 use crate::common::{case_folders, read_case};
+use kubefoundry_analysis::drift::{DriftReport, Outcome};
+use kubefoundry_analysis::status::{self, StalenessPolicy};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
-use kubefoundry_compiler::drift::{DriftReport, Outcome};
-use kubefoundry_compiler::status::{self, StalenessPolicy};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_yaml as yaml;
@@ -40,7 +40,7 @@ fn objects(compilation: &Compilation) -> Option<Vec<Value>> {
 }
 
 fn found(report: &DriftReport) -> Vec<String> {
-    let of = |object: &kubefoundry_compiler::drift::ObjectDrift| {
+    let of = |object: &kubefoundry_analysis::drift::ObjectDrift| {
         let fields: Vec<String> = object.fields.iter().map(|field| field.path.clone()).collect();
         (object.result != Outcome::Same).then(|| format!("{} {:?} {fields:?}", object.object, object.result))
     };

@@ -1,8 +1,8 @@
 //! `explain FIELD` answers the same questions about every field, and its examples are accepted.
 
-use kubefoundry_compiler::field_reference::{DocumentedKind, FieldEntry, KINDS, find_field};
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_reference::{DocumentedKind, FieldEntry, KINDS, find_field};
 use kubefoundry_yaml as yaml;
 use serde_json::{Map, Value, json};
 

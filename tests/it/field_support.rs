@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{Start, testing};
-use kubefoundry_compiler::field_reference::find_field;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::PROVIDERS;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::wire::Shape;
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::support::Support;
+use kubefoundry_provider::support::Support;
+use kubefoundry_reference::find_field;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use crate::common::start::{STARTS, Start};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_model::engines::flags;
+use kubefoundry_engines::flags;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, migrated, read_case};
-use kubefoundry_compiler::migrate::{GroupMigration, ProviderMigration, migrate_to_group, migrate_to_provider};
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_convert::migrate::{GroupMigration, ProviderMigration, migrate_to_group, migrate_to_provider};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -158,7 +158,7 @@ proptest! {
             };
             let (one, other) = (bodies(&before), bodies(&after));
             for (one, other) in one.iter().zip(&other) {
-                let found = kubefoundry_compiler::import::compare::differences(one, other, &kubefoundry_model::draft::Equivalents::default());
+                let found = kubefoundry_convert::import::compare::differences(one, other, &kubefoundry_provider::draft::Equivalents::default());
                 prop_assert!(found.is_empty(), "{:?}\n{}\n{}", found, yaml::to_yaml_stream([model]), texts(&regrouping));
             }
             prop_assert_eq!(one.len(), other.len());

@@ -2,7 +2,7 @@
 //! matter, for every provider.
 
 use crate::common::start::{STARTS, Start};
-use kubefoundry_compiler::trace::{Fate, trace};
+use kubefoundry_analysis::trace::{Fate, trace};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;

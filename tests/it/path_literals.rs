@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use kubefoundry_compiler::field_reference::{KINDS, find_field};
+use kubefoundry_reference::{KINDS, find_field};
 
 use crate::common::rust_source::{code_lines, files_without_tests};
 

@@ -8,13 +8,13 @@ use crate::common::generated::documents;
 use crate::common::start::STARTS;
 use crate::common::upstream::{TransitionRule, dump, newest};
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry_analysis::plan::{Action, Applier, ChangeClass, Plan, PlanInput, plan};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{Compilation, Renderer, YamlText, compile_as};
-use kubefoundry_compiler::plan::{Action, Applier, ChangeClass, Plan, PlanInput, plan};
+use kubefoundry_composition::PROVIDERS;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::gateway;
-use kubefoundry_model::provider::{Behavior, Reaction};
-use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_provider::{Behavior, Reaction};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use proptest::prelude::*;
@@ -386,7 +386,7 @@ fn crds_accept_updates_that_the_tables_accept() {
         rule.add_to(names.next().unwrap());
     }
     let dump = dump(&definitions);
-    let (crds, problems) = kubefoundry_compiler::composition::read_crds(&dump);
+    let (crds, problems) = kubefoundry_composition::read_crds(&dump);
     assert!(problems.is_empty(), "{problems:?}");
     let mut checked = 0;
     for (position, start) in STARTS.iter().enumerate() {

@@ -7,16 +7,16 @@ use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry::registry;
 use kubefoundry_cel as cel;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::{EngineType, ServingMode};
 use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_engines::profile::BooleanSetting;
+use kubefoundry_engines::{flags, profile};
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::engines::profile::BooleanSetting;
-use kubefoundry_model::engines::{flags, profile};
-use kubefoundry_model::provider::CustomKind;
-use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::rule_environment;
-use kubefoundry_model::support;
-use kubefoundry_model::wire::{EngineType, ServingMode};
+use kubefoundry_provider::CustomKind;
+use kubefoundry_provider::support;
 
 /// No id or name of a code is used twice, and ids have the form KFnnnn.
 #[test]

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry_analysis::selection_analysis::{Analysis, Flaw, FlawKind, Obstacle, Providers, analyze, why_not};
+use kubefoundry_analysis::trace::{DocumentChange, apply_changes};
 use kubefoundry_compiler::Compilation;
-use kubefoundry_compiler::selection_analysis::{Analysis, Flaw, FlawKind, Obstacle, Providers, analyze, why_not};
-use kubefoundry_compiler::trace::{DocumentChange, apply_changes};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_model::select::Selection;
 use kubefoundry_yaml as yaml;
@@ -261,7 +261,7 @@ fn a_space_that_is_too_large_is_sampled() {
     }
     let analysis = analysis(&text);
     assert!(!analysis.complete);
-    assert!(analysis.judged <= kubefoundry_compiler::selection_analysis::MAX_POINTS);
+    assert!(analysis.judged <= kubefoundry_analysis::selection_analysis::MAX_POINTS);
     // The sample still shows that each rule can decide.
     assert!(!analysis.flaws.iter().any(|flaw| flaw.kind == FlawKind::Dead), "{:#?}", analysis.flaws);
 }

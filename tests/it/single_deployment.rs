@@ -224,7 +224,7 @@ fn only_configured_providers_are_selected() {
     let none = session(&[], Providers::Configured);
     let evaluation = none.evaluate(&phi(), None);
     assert_eq!(evaluation.errors().next().unwrap().message, "No healthy providers available");
-    let config = kubefoundry_model::providers::find("kuberay").unwrap().info().config;
+    let config = kubefoundry_composition::BUILTIN.find_provider("kuberay").unwrap().info().config;
     let one = session(&[(Purpose::Input, config)], Providers::Configured);
     assert_eq!(one.provider_names().collect::<Vec<_>>(), ["kuberay"]);
     let mut named = phi();

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, compile_all, read_case};
-use kubefoundry_compiler::trace::{Fate, Trace, apply_changes, trace};
+use kubefoundry_analysis::trace::{Fate, Trace, apply_changes, trace};
+use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -144,7 +144,7 @@ fn the_output_changes_where_the_trace_states() {
 }
 
 /// Returns the trace of one document.
-fn trace_of(documents: &str) -> kubefoundry_compiler::trace::Trace {
+fn trace_of(documents: &str) -> kubefoundry_analysis::trace::Trace {
     let mut sources = SourceSet::default();
     sources.add("a.yaml", documents);
     trace(&sources).into_iter().next().unwrap()
@@ -152,7 +152,7 @@ fn trace_of(documents: &str) -> kubefoundry_compiler::trace::Trace {
 
 /// Returns the origins of an output field.
 fn origins(trace: &Trace, kind: &str, name: &str, path: &str, inside: Option<&str>) -> Vec<String> {
-    let is_it = |output: &&kubefoundry_compiler::trace::OutputTrace| {
+    let is_it = |output: &&kubefoundry_analysis::trace::OutputTrace| {
         &*output.object.kind == kind
             && &*output.object.name == name
             && output.path == path

@@ -4,12 +4,12 @@ use std::fmt;
 
 use kubefoundry::plan::{Applier, PlanInput, plan};
 use kubefoundry::registry;
-use kubefoundry_compiler::import::{ImportSettings, import_with};
 use kubefoundry_compiler::options::render::OutputMode;
 use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 use kubefoundry_compiler::recompiler::Recompiler;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::{Compilation, Thoroughness};
+use kubefoundry_convert::import::{ImportSettings, import_with};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::SourceSet;

@@ -69,7 +69,8 @@ pub(super) fn write_foreign_files(count: usize, folder: &Path) -> Result<String,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubefoundry_compiler::{Thoroughness, compile, trace};
+    use kubefoundry_analysis::trace;
+    use kubefoundry_compiler::{Thoroughness, compile};
     use kubefoundry_diagnostics::source::SourceSet;
 
     /// Each shape of document selects the provider that its generator names, and all of them are rendered.

@@ -11,13 +11,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::import::{ImportReport, ImportSettings, ImportedDeployment, import, import_with};
 use kubefoundry_compiler::options::render;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_convert::import::{ImportReport, ImportSettings, ImportedDeployment, import, import_with};
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_model::draft::{items_at, string_at};
-use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_provider::draft::{items_at, string_at};
 use kubefoundry_yaml as yaml;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -189,7 +189,7 @@ fn unsaid(object: &Value, objects: &[Value], imported: &ImportedDeployment, repo
             unsaid.push(format!("{} is not rendered", kind.unwrap_or_default()));
             continue;
         };
-        let residue: Vec<&kubefoundry_compiler::import::Residue> =
+        let residue: Vec<&kubefoundry_convert::import::Residue> =
             imported.residue.iter().filter(|entry| Some(&*entry.object.kind) == kind).collect();
         unsaid.extend(leaves::unsaid(original, rest.remove(position), objects, &residue, &messages));
     }

@@ -13,7 +13,7 @@ mod reduced_crd;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_upstream as upstream;
+use kubefoundry_crd::upstream;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 

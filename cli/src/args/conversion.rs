@@ -89,7 +89,7 @@ pub(crate) struct MigrateArgs {
 }
 
 pub(super) fn provider_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(kubefoundry_model::providers::PROVIDERS.iter().map(|provider| provider.name()))
+    PossibleValuesParser::new(kubefoundry_composition::PROVIDERS.iter().map(|provider| provider.name()))
 }
 
 fn group_names() -> PossibleValuesParser {

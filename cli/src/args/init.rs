@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+use kubefoundry_deployment::wire::EngineType;
 use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::wire::EngineType;
 
 use super::conversion::provider_names;
 

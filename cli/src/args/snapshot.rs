@@ -57,7 +57,7 @@ pub(crate) struct StatusArgs {
     pub(crate) now: Option<Now>,
 
     /// With --now: seconds without an update after which a status that should change is stale
-    #[arg(long, value_name = "SECONDS", requires = "now", default_value_t = kubefoundry_compiler::status::DEFAULT_STALE_AFTER_SECONDS)]
+    #[arg(long, value_name = "SECONDS", requires = "now", default_value_t = kubefoundry_analysis::status::DEFAULT_STALE_AFTER_SECONDS)]
     pub(crate) stale_after: u64,
 
     #[command(flatten)]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use kubefoundry_analysis::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
 use kubefoundry_diagnostics::render::{TextStyle, to_report};
 use kubefoundry_reports::diff::unified_diff;
 use kubefoundry_reports::run::findings_json;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::import::{ImportReport, ImportSettings, RefusedObject, import_with};
+use kubefoundry_convert::import::{ImportReport, ImportSettings, RefusedObject, import_with};
 use kubefoundry_reports::import as report;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::printable;

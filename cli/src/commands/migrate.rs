@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use kubefoundry_compiler::migrate::{
+use kubefoundry_composition::BUILTIN;
+use kubefoundry_convert::migrate::{
     MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
 };
 use kubefoundry_diagnostics::render::to_object_report;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_model::providers;
 use kubefoundry_reports::run::findings_json;
 use kubefoundry_yaml as yaml;
 use serde::Serialize;
@@ -65,7 +65,7 @@ fn run_provider_migration(
     console: &Console,
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
-    let Some(provider) = providers::find(name) else { return Ok(ExitStatus::Failure) };
+    let Some(provider) = BUILTIN.find_provider(name) else { return Ok(ExitStatus::Failure) };
     let mut migration = migrate_to_provider(sources, provider);
     args.diagnostics.findings.retain(&mut migration.diagnostics, FailOn::Error);
     let ProviderMigration { moved, diagnostics, .. } = &migration;

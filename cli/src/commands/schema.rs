@@ -1,8 +1,8 @@
 //! `kubefoundry schema`: prints schemas of inputs and reports, and skeletons of upstream CRDs.
 
 use kubefoundry::schemas::{SCHEMAS, Schema};
-use kubefoundry_upstream as upstream;
-use kubefoundry_upstream::SkeletonError;
+use kubefoundry_crd::upstream;
+use kubefoundry_crd::upstream::SkeletonError;
 
 use super::CommandError;
 use crate::args::{CRDS, SchemaArgs};

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kubefoundry_analysis::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
 use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
-use kubefoundry_compiler::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
+use kubefoundry_deployment::wire::Phase;
 use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle, to_report};
-use kubefoundry_model::status::{Replicas, StatusPart};
-use kubefoundry_model::wire::Phase;
+use kubefoundry_provider::status::{Replicas, StatusPart};
 use kubefoundry_reports::run::findings_json;
 
 use super::CommandError;

@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use kubefoundry_compiler::composition;
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::{Compilation, Output};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
@@ -300,11 +300,9 @@ fn was_generated_for_same_owner<O: OutputObject>(text: &str, output: &Output<O>)
             is_same() && API_GROUPS.iter().any(|it| annotation(&old, &it.label("provider")).is_some())
         }
         // A changed object has an annotation that names its owner.
-        OutputRole::Changed => {
-            is_same() && composition::change_annotations().any(|key| annotation(&old, key).is_some())
-        }
+        OutputRole::Changed => is_same() && BUILTIN.change_annotations().any(|key| annotation(&old, key).is_some()),
         OutputRole::Generated | OutputRole::Shared => {
-            let mut keys = composition::owner_annotations();
+            let mut keys = BUILTIN.owner_annotations();
             keys.any(|key| annotation(&old, &key).is_some_and(|owner| annotation(&new, &key) == Some(owner)))
         }
     }

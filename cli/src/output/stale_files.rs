@@ -8,7 +8,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::{Compilation, composition};
+use kubefoundry_compiler::Compilation;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::{ALL_OWNERS, Identity};
 use kubefoundry_yaml as yaml;
@@ -165,7 +166,7 @@ fn list(directory: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), OutDirError> {
 
 /// Reads the marks of a generated object. A claim has no label, because deleting a deployment must not delete it.
 fn read_generated(object: &Value) -> Option<GeneratedObject> {
-    let owner = composition::owner_annotations().find_map(|key| annotation(object, &key).map(str::to_owned))?;
+    let owner = BUILTIN.owner_annotations().find_map(|key| annotation(object, &key).map(str::to_owned))?;
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let identity =
         Identity::new(text("/apiVersion")?, text("/kind")?, text("/metadata/namespace"), text("/metadata/name")?);
@@ -188,7 +189,7 @@ impl References {
         for document in yaml::parse(text, &yaml::Limits::default()).documents {
             let header = |key: &str| document.root.get(key).and_then(yaml::Node::as_str).unwrap_or_default();
             // A deployment names its model, and no object.
-            if composition::is_source(header("apiVersion"), header("kind")) {
+            if BUILTIN.is_source(header("apiVersion"), header("kind")) {
                 continue;
             }
             let mut nodes: Vec<&yaml::Node<'_>> = match document.root.entries() {

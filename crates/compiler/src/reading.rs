@@ -2,36 +2,37 @@
 //! texts use it.
 
 use crate::codes;
-use crate::composition::may_hold_input;
 use kubefoundry_diagnostics::source::{EncodingError, Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings};
+use kubefoundry_model::composition::Composition;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Document, Failure, FailureKind, Node, Span};
 
 /// Iterator over the documents of a text.
 pub(crate) struct Documents<'t> {
+    composition: &'static Composition,
     source: &'t Source,
     /// `None` for a source that is not valid text.
     documents: Option<yaml::Documents<'t>>,
 }
 
 impl<'t> Documents<'t> {
-    pub(crate) fn new(source: &'t Source, limits: &yaml::Limits) -> Self {
+    pub fn new(composition: &'static Composition, source: &'t Source, limits: &yaml::Limits) -> Self {
         let documents = source.encoding_error.is_none().then(|| yaml::documents(&source.text, limits));
-        Self { source, documents }
+        Self { composition, source, documents }
     }
 
     /// Returns the failures of the whole text: not UTF-8, not YAML, or not JSON although the file name ends in `.json`.
     /// Call it after the last document has been read; before, it misses failures.
     pub(crate) fn into_failures(self) -> Vec<Failure> {
-        let Self { source, documents } = self;
+        let Self { composition, source, documents } = self;
         if let Some(error) = source.encoding_error {
             return vec![encoding_failure(error, &source.text)];
         }
         let mut failures = documents.map(yaml::Documents::into_failures).unwrap_or_default();
         let is_json = !source.is_rewritten && is_json_file(&source.name);
-        if failures.is_empty() && is_json && may_hold_input(&source.text) {
+        if failures.is_empty() && is_json && composition.may_hold_input(&source.text) {
             failures.extend(find_non_json(&source.text));
         }
         failures
@@ -57,9 +58,10 @@ pub(crate) struct ReadFailures {
 
 impl ReadFailures {
     /// Adds the failures of one text.
-    pub(crate) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
+    pub(crate) fn add(&mut self, composition: &Composition, id: SourceId, source: &Source, failures: &[Failure]) {
         if !failures.is_empty() {
-            let diagnostics = if may_hold_input(&source.text) { &mut self.relevant } else { &mut self.foreign };
+            let diagnostics =
+                if composition.may_hold_input(&source.text) { &mut self.relevant } else { &mut self.foreign };
             diagnostics.extend(failure_diagnostics(id, &source.text, 0, failures));
         }
     }
@@ -89,7 +91,7 @@ pub(crate) fn failure_diagnostics(
 }
 
 /// Reports a failure to read a document under the code that matches its kind.
-pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
+pub fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
     let code = match failure.kind {
         FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
         FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,

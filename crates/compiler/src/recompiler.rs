@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::pipeline::{Compilation, OutputForm, ResultCache, Thoroughness, compile_cached};
 use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_model::composition::Composition;
 
 /// Runs the whole pipeline like [`compile_as`](crate::pipeline::compile_as), and keeps the result of each document for the
 /// next run. The results equal those of a fresh run.
@@ -48,8 +49,13 @@ impl<O> Default for Recompiler<O> {
 
 impl<O: OutputForm> Recompiler<O> {
     /// Compiles the sources, which bring their own options, configurations and CRDs.
-    pub fn compile(&mut self, sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
-        compile_cached(sources, thoroughness, &mut self.caches)
+    pub fn compile(
+        &mut self,
+        composition: &'static Composition,
+        sources: &SourceSet,
+        thoroughness: Thoroughness,
+    ) -> Compilation<O> {
+        compile_cached(composition, sources, thoroughness, &mut self.caches)
     }
 
     /// Returns the number of documents that the last run transformed or classified because no cached result applied.

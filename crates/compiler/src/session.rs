@@ -11,10 +11,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use crate::drift::{FieldDrift, drift};
 pub use crate::pipeline::{Evaluation, Providers};
-pub use crate::plan::{UpstreamChange, upstream_changes};
-pub use crate::status::{Observation, StalenessPolicy, observe};
+use kubefoundry_crd::Crds;
 pub use kubefoundry_crd::InstalledVersion;
 pub use kubefoundry_model::select::PriorChoice;
 
@@ -24,10 +22,10 @@ use crate::recompiler::Recompiler;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_model::conformance;
 use kubefoundry_model::defaults;
-use kubefoundry_model::providers;
-use kubefoundry_model::status::text_or_empty;
+use kubefoundry_provider::status::text_or_empty;
 use kubefoundry_yaml::fingerprint;
 
 /// The number of hexadecimal digits of a hash. 64 bits suffice because only a deployment's own successive hashes are
@@ -39,9 +37,10 @@ const HASH_DIGITS: usize = 16;
 ///
 /// ```
 /// use kubefoundry_compiler::session::{Providers, Session};
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use serde_json::json;
-/// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+/// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
 /// let phi = json!({
 ///     "apiVersion": "kubefoundry.ai/v1alpha1",
 ///     "kind": "ModelDeployment",
@@ -73,6 +72,7 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// let mut sources = SourceSet::default();
     /// sources.add_for(Purpose::Options, "kubefoundry.yaml", "
@@ -82,7 +82,7 @@ impl Session {
     /// ");
     /// sources.add_for(Purpose::Crds, "installed CRDs", r#"
     /// {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#);
-    /// let session = Session::new(&sources, Providers::Configured).unwrap();
+    /// let session = Session::new(&BUILTIN, &sources, Providers::Configured).unwrap();
     /// assert!(session.options().owner_references);
     /// assert_eq!(session.provider_names().count(), 0);
     /// let problem = session.crds_problem("kaito").unwrap();
@@ -91,8 +91,12 @@ impl Session {
     ///
     /// # Errors
     /// Returns the findings in options, or in texts that should contain CRDs.
-    pub fn new(sources: &SourceSet, providers: Providers) -> Result<Self, Vec<Diagnostic>> {
-        let evaluator = Evaluator::read(sources)?;
+    pub fn new(
+        composition: &'static Composition,
+        sources: &SourceSet,
+        providers: Providers,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let evaluator = Evaluator::read(composition, sources)?;
         let session = Self { evaluator, problems: Arc::default(), recompiler: Recompiler::default() };
         Ok(session.with_providers(sources, providers))
     }
@@ -102,12 +106,13 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
-    /// use kubefoundry_model::providers;
+    /// use kubefoundry_composition::BUILTIN;
     /// let mut sources = SourceSet::default();
-    /// let session = Session::new(&sources, Providers::Configured).unwrap();
+    /// let session = Session::new(&BUILTIN, &sources, Providers::Configured).unwrap();
     /// assert_eq!(session.provider_names().count(), 0);
-    /// sources.add("dynamo", providers::find("dynamo").unwrap().info().config);
+    /// sources.add("dynamo", BUILTIN.find_provider("dynamo").unwrap().info().config);
     /// let session = session.with_providers(&sources, Providers::Configured);
     /// assert_eq!(session.provider_names().collect::<Vec<_>>(), ["dynamo"]);
     /// ```
@@ -124,9 +129,10 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use kubefoundry_compiler::Thoroughness;
-    /// let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let mut session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     /// let mut sources = SourceSet::default();
     /// let phi = sources.add("phi.yaml", "
     /// apiVersion: kubefoundry.ai/v1alpha1
@@ -139,7 +145,7 @@ impl Session {
     /// assert_eq!(session.compile(&sources, Thoroughness::Needed).decisions[0].gpus[0].count, 2);
     /// ```
     pub fn compile(&mut self, sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
-        self.recompiler.compile(sources, thoroughness)
+        self.recompiler.compile(self.options().composition, sources, thoroughness)
     }
 
     /// Returns the number of documents that the last [`Session::compile`] transformed or classified because no cached
@@ -157,6 +163,7 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// let mut sources = SourceSet::default();
     /// sources.add("edge.yaml", "
@@ -166,7 +173,7 @@ impl Session {
     /// spec: {capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}}
     /// status: {ready: false}
     /// ");
-    /// let session = Session::new(&sources, Providers::Configured).unwrap();
+    /// let session = Session::new(&BUILTIN, &sources, Providers::Configured).unwrap();
     /// assert_eq!(session.catalog().get("edge").unwrap().ready, Some(false));
     /// ```
     pub fn catalog(&self) -> &Catalog {
@@ -182,6 +189,7 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// let mut sources = SourceSet::default();
     /// sources.add("edge.yaml", "
@@ -192,7 +200,7 @@ impl Session {
     ///   capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}
     ///   selectionRules: [{condition: spec.resources.gpu.count >, priority: 1}]
     /// ");
-    /// let session = Session::new(&sources, Providers::All).unwrap();
+    /// let session = Session::new(&BUILTIN, &sources, Providers::All).unwrap();
     /// assert_eq!(session.problems()[0].object.as_ref().unwrap().to_string(), "InferenceProviderConfig edge");
     /// ```
     pub fn problems(&self) -> &[Diagnostic] {
@@ -206,9 +214,10 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{PriorChoice, Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
-    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     /// let mut phi = json!({
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
@@ -231,9 +240,10 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use kubefoundry_compiler::Thoroughness;
-    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     /// let phi = serde_json::json!({
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"engine": {"type": "vllm"}},
@@ -258,9 +268,10 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
-    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     /// let phi = json!({
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
@@ -284,22 +295,9 @@ impl Session {
         with_defaults
     }
 
-    /// Lists the fields of a live object that differ from the rendered one; see [`drift()`](crate::drift::drift). List
-    /// items are matched by the keys that the installed CRDs declare.
-    ///
-    /// ```
-    /// use kubefoundry_compiler::session::{Providers, Session};
-    /// use kubefoundry_diagnostics::source::SourceSet;
-    /// use serde_json::json;
-    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
-    /// let service = |replicas: u32| json!({
-    ///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"replicas": replicas},
-    /// });
-    /// assert!(session.drift(&service(1), &service(1)).is_empty());
-    /// assert_eq!(session.drift(&service(1), &service(2))[0].path, "spec.replicas");
-    /// ```
-    pub fn drift(&self, expected: &Value, live: &Value) -> Vec<FieldDrift> {
-        drift(expected, live, self.evaluator.crds())
+    /// Returns the CRDs, if it is known what is installed.
+    pub fn crds(&self) -> Option<&Crds<'static>> {
+        self.evaluator.crds()
     }
 
     /// Hashes the identity of a deployment for its provider: the provider, `model.id`, `model.source`, `engine.type`
@@ -308,9 +306,10 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
-    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     /// let mut phi = json!({
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
@@ -338,6 +337,7 @@ impl Session {
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// let mut sources = SourceSet::default();
     /// sources.add_for(Purpose::Crds, "crds.yaml", "
@@ -348,14 +348,14 @@ impl Session {
     ///   names: {kind: RayService}
     ///   versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]
     /// ");
-    /// let session = Session::new(&sources, Providers::All).unwrap();
+    /// let session = Session::new(&BUILTIN, &sources, Providers::All).unwrap();
     /// let installed = session.installed("kuberay");
     /// assert_eq!((installed[0].kind.as_str(), installed[0].version.as_str()), ("RayService", "v1"));
     /// assert_eq!(installed[0].fingerprint.len(), 16);
     /// assert!(session.installed("kaito").is_empty());
     /// ```
     pub fn installed(&self, provider: &str) -> Vec<InstalledVersion> {
-        let (crds, provider) = (self.evaluator.crds(), providers::find(provider));
+        let (crds, provider) = (self.evaluator.crds(), self.evaluator.find_provider(provider));
         crds.zip(provider)
             .map(|(crds, provider)| crds.installed_versions(&conformance::crd_kinds(provider)))
             .unwrap_or_default()

@@ -166,7 +166,7 @@ impl Cluster<'_> {
     /// use kubefoundry_compiler::verdict::{AllowList, Cluster, Outcome};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
-    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     /// let allowed = AllowList::parse("ml", Some("kaito"));
     /// let restrict = |_: &[String]| session.clone();
     /// let cluster =
@@ -285,6 +285,8 @@ mod tests {
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     use serde_json::json;
 
+    use kubefoundry_composition::BUILTIN;
+
     use super::*;
     use crate::session::Providers;
 
@@ -305,7 +307,7 @@ mod tests {
         if !crds.is_empty() {
             sources.add_for(Purpose::Crds, "installed", crds);
         }
-        let session = Session::new(&sources, Providers::All).unwrap();
+        let session = Session::new(&BUILTIN, &sources, Providers::All).unwrap();
         let restrict = |allowed: &[String]| {
             let mut sources = SourceSet::default();
             for name in allowed {
@@ -318,7 +320,7 @@ mod tests {
                     ),
                 );
             }
-            Session::new(&sources, Providers::Configured).unwrap()
+            Session::new(&BUILTIN, &sources, Providers::Configured).unwrap()
         };
         let allowed = AllowList::parse("ml", annotation);
         let cluster =

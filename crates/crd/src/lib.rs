@@ -25,6 +25,7 @@ mod pattern;
 mod references;
 mod schema;
 mod structural;
+pub mod upstream;
 mod validation_rules;
 mod violation;
 mod walk_path;

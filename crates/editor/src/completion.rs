@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use kubefoundry::registry;
-use kubefoundry_compiler::field_reference::{KINDS, type_name};
 use kubefoundry_compiler::pipeline::IGNORE_ANNOTATION;
 use kubefoundry_compiler::session::Session;
+use kubefoundry_composition::providers::PROVIDERS;
+use kubefoundry_deployment::wire::{CONFIGURATION_KIND, KIND, ModelDeployment};
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_kubernetes::wire::{Shape, metadata};
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::{CONFIGURATION_KIND, KIND, ModelDeployment};
+use kubefoundry_reference::{KINDS, type_name};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{FieldPart, Span};
 
@@ -237,8 +237,8 @@ fn provider_names(session: Option<&Session>, is_key: bool) -> Vec<Candidate> {
 
 fn flag_candidate(
     flags: &FieldFlags,
-    flag: &kubefoundry_model::engines::flags::Flag,
-    table: &kubefoundry_model::engines::flags::FlagTable,
+    flag: &kubefoundry_engines::flags::Flag,
+    table: &kubefoundry_engines::flags::FlagTable,
 ) -> Candidate {
     Candidate {
         kind: CompletionKind::Property,

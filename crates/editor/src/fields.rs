@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::field_reference::{DocumentedKind, KINDS, describe_constraints, nested_object, type_name};
+use kubefoundry_composition::providers;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{FieldShape, ObjectShape, Shape};
-use kubefoundry_model::providers;
-use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_reference::{DocumentedKind, KINDS, describe_constraints, nested_object, type_name};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(crate) fn declared_at(
     let kind = kind_of(header)?;
     let mut declared = Declared { shape: Shape::Object(kind.object()?), field: None };
     let overrides = FieldPath::from(ModelDeployment::path().spec().provider().overrides());
-    let has_overrides = kind.name == kubefoundry_model::wire::KIND;
+    let has_overrides = kind.name == kubefoundry_deployment::wire::KIND;
     for (position, segment) in path.segments().iter().enumerate() {
         declared = step(&declared.shape, segment)?;
         let at = path.segments().get(..=position).unwrap_or_default();

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::session::Session;
+use kubefoundry_composition::providers;
+use kubefoundry_deployment::wire::{EngineType, KIND, ModelDeployment};
+use kubefoundry_engines::flags::{self, Flag, FlagGroup, FlagKind, FlagTable, Repetition, Spelling, ValueType};
+use kubefoundry_engines::profile;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::engines::flags::{self, Flag, FlagGroup, FlagKind, FlagTable, Repetition, Spelling, ValueType};
-use kubefoundry_model::engines::profile;
-use kubefoundry_model::providers;
-use kubefoundry_model::wire::{EngineType, KIND, ModelDeployment};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::Value;
 

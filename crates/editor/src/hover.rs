@@ -1,12 +1,12 @@
 //! Hover: what a field, a word, a flag or a code means.
 
 use kubefoundry::registry;
-use kubefoundry_compiler::field_reference::DocumentedKind;
 use kubefoundry_compiler::pipeline::IGNORE_ANNOTATION;
 use kubefoundry_compiler::session::Session;
 use kubefoundry_diagnostics::Code;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::metadata;
+use kubefoundry_reference::DocumentedKind;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{FieldPart, Span};
 

@@ -1,9 +1,9 @@
 //! Words in the options that their declaration does not list: codes, providers, and the versions of providers.
 
-use kubefoundry_compiler::field_reference::DocumentedKind;
 use kubefoundry_compiler::options::render::Render;
-use kubefoundry_model::provider::Provider;
-use kubefoundry_model::providers;
+use kubefoundry_composition::providers;
+use kubefoundry_provider::Provider;
+use kubefoundry_reference::DocumentedKind;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// Returns whether the keys of a mapping are codes.
@@ -35,7 +35,7 @@ fn is_render(kind: &DocumentedKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubefoundry_compiler::field_reference::KINDS;
+    use kubefoundry_reference::KINDS;
 
     #[test]
     fn knows_the_versions_of_a_provider() {

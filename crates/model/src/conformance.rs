@@ -2,10 +2,10 @@
 //! whether the rendered objects fit its schema.
 
 use super::gateway;
-use super::provider::Provider;
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_provider::Provider;
 use kubefoundry_transform::{GroupKind, InstalledSchemas, PatchedObject, RunContext, SchemaCheck};
 use kubefoundry_yaml::field_path::FieldPath;
 

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::ir::{Deployment, FieldOrigin};
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::ir::{Deployment, FieldOrigin};
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 

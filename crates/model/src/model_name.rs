@@ -1,14 +1,13 @@
 //! The name of a model in requests, read from the objects that a deployment renders to.
 
-use crate::draft::ImportSource;
-use crate::engines::{ImportedFlag, profile};
-use crate::providers;
+use kubefoundry_engines::{ImportedFlag, profile};
+use kubefoundry_provider::Provider;
+use kubefoundry_provider::draft::ImportSource;
 use serde_json::Value;
 
 /// Returns the name of the model in requests: the one that the provider gives it, or else the served name among the
 /// flags of the engine, or the model id if there is none. It is unknown if an image names the model itself.
-pub fn requested_model_name(provider: &str, objects: &[&Value]) -> Option<String> {
-    let provider = providers::find(provider)?;
+pub fn requested_model_name(provider: &dyn Provider, objects: &[&Value]) -> Option<String> {
     let object = objects.last()?;
     if let Some(name) = provider.assigned_model_name(object) {
         return Some(name);

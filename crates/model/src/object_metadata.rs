@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::codes;
-use crate::ir::Deployment;
-use crate::wire::{MainObjectMetadata, SharedOverrides};
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::Deployment;
+use kubefoundry_deployment::wire::{MainObjectMetadata, SharedOverrides};
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::api_group::{AIRUNWAY, API_GROUPS};
 use kubefoundry_kubernetes::check::Checker;

@@ -5,10 +5,10 @@ use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use super::ir::{Deployment, EngineType, Metadata, NVIDIA_GPU, ServingMode, Worker, Workload};
-use crate::wire::{ModelDeployment, ModelDeploymentSpec};
 use kubefoundry_cel as cel;
 use kubefoundry_cel::{Environment, FieldType, Type};
+use kubefoundry_deployment::ir::{Deployment, EngineType, Metadata, NVIDIA_GPU, ServingMode, Worker, Workload};
+use kubefoundry_deployment::wire::{ModelDeployment, ModelDeploymentSpec};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_yaml::Node;

@@ -4,16 +4,15 @@
 use std::collections::BTreeSet;
 
 use super::catalog::{Candidate, Catalog, EngineSupport};
-use super::engines::profile;
-use super::ir::{Deployment, EngineType, ServingMode};
-use super::providers;
 use super::rule_environment::{RuleVariables, SelectionFacts};
 use super::validate::Assumptions;
-use crate::codes;
-use crate::wire;
 use kubefoundry_cel as cel;
 use kubefoundry_cel::EvaluationErrorKind;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{Deployment, EngineType, ServingMode};
+use kubefoundry_deployment::wire;
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_engines::profile;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::StringEnum as _;
 pub use kubefoundry_transform::{CandidateAssessment, PriorChoice, RuleValue, Selection, StepBudget};
@@ -195,7 +194,7 @@ pub fn default_engine(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalo
 pub fn assumptions(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalog: &Catalog) -> Assumptions {
     let spec = wire.spec.as_ref();
     let name = spec.and_then(|spec| spec.provider.as_ref()).and_then(|provider| provider.name.as_deref());
-    let provider = name.and_then(providers::find);
+    let provider = name.and_then(|name| catalog.find_provider(name));
     let has_gpu = spec.zip(provider).is_some_and(|(spec, provider)| (provider.info().chooses_gpus)(spec));
     Assumptions { engine: default_engine(wire, api_group, catalog), has_gpu }
 }
@@ -273,7 +272,7 @@ pub fn check_compatibility(
 /// checked against the engines that it runs.
 fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     let name = candidate.name.as_str();
-    let display = providers::find(name).map_or(name, |provider| provider.display_name());
+    let display = catalog.find_provider(name).map_or(name, |provider| provider.display_name());
     let engine = deployment.engine.kind.as_str();
     let engine_support: Vec<&EngineSupport> =
         candidate.engines.iter().filter(|support| support.name == engine).collect();

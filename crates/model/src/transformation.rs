@@ -7,25 +7,26 @@ use serde_json::Value;
 
 use super::catalog::Catalog;
 use super::conformance;
-use super::engines;
 use super::gateway;
-use super::hardware::{self, check_vendor};
-use super::ir::{Deployment, EngineContainer, LeafEntry};
-use super::known_gpus::KnownGpus;
-use super::known_models::KnownModels;
 use super::object_metadata::ObjectMetadata;
-use super::placement;
-use super::provider::{Provider, TranslationContext};
 use super::rule_environment::RuleVariables;
-use super::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
-use super::{patches, providers, select, validate};
-use crate::codes;
+use super::{patches, select, validate};
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::hardware::{self, check_vendor};
+use kubefoundry_deployment::ir::{Deployment, EngineContainer, LeafEntry};
+use kubefoundry_deployment::known_gpus::KnownGpus;
+use kubefoundry_deployment::known_models::KnownModels;
+use kubefoundry_deployment::placement;
+use kubefoundry_deployment::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings, Severity};
+use kubefoundry_engines as engines;
 use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{self, Manifest};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_provider::model_alias::warn_about_alias;
+use kubefoundry_provider::{Provider, TranslationContext};
 use kubefoundry_transform::{
     DecisionFacts, GpuCount, GroupKind, InputObject, ObjectSet, PatchedObject, PodPart, ResolvedField, RunContext,
     Selection, ServedName, StepBudget, Thoroughness, Transform, TransformOutput, owner_reference,
@@ -267,7 +268,7 @@ impl DeploymentRun<'_> {
             {
                 // A provider that returns nothing should have reported why. If it has not, the run must still not
                 // succeed.
-                let display = providers::find(name).map_or(name, |provider| provider.display_name());
+                let display = self.catalog.find_provider(name).map_or(name, |provider| provider.display_name());
                 let (engine, mode) = (self.deployment.engine.kind, self.deployment.workload.mode());
                 let message = format!("{display} cannot render {engine} in {mode} mode");
                 findings.report(
@@ -311,7 +312,7 @@ impl DeploymentRun<'_> {
             facts.fields = resolve_fields(deployment, self.object);
         }
         let selection = facts.selection.insert(selection);
-        let provider = selection.provider.as_deref().and_then(providers::find);
+        let provider = selection.provider.as_deref().and_then(|name| catalog.find_provider(name));
         facts.gpus = count_gpus(deployment, provider.and_then(|it| it.ordered_instance_type(deployment)));
         let Some(name) = selection.provider.clone() else { return rendering };
         let Some(provider) = provider else {
@@ -338,8 +339,8 @@ impl DeploymentRun<'_> {
             schemas: context.schemas,
             settings: context.settings,
         };
-        for other in providers::PROVIDERS.iter().filter(|other| other.name() != name) {
-            providers::model_alias::warn_about_alias(deployment, *other, findings);
+        for other in catalog.providers().iter().filter(|other| other.name() != name) {
+            warn_about_alias(deployment, *other, findings);
         }
         rendering.pod_parts = provider.pod_parts(deployment);
         let object_metadata = ObjectMetadata::read(deployment, findings);

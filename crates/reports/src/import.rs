@@ -1,6 +1,6 @@
 //! The JSON report of `import`.
 
-use kubefoundry_compiler::import::{ImportReport, ImportedDeployment, RefusedObject};
+use kubefoundry_convert::import::{ImportReport, ImportedDeployment, RefusedObject};
 use kubefoundry_diagnostics::render::to_object_report;
 use kubefoundry_diagnostics::source::SourceSet;
 use serde::Serialize;

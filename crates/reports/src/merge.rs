@@ -126,7 +126,7 @@ pub(crate) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Me
         // passed on is in both. The generated object replaces the input in both cases.
         let is_regenerated = generated.contains(&identity(input));
         let is_deployment =
-            &*input.header.kind == kubefoundry_model::wire::KIND && ApiGroup::find(input.header.group()).is_some();
+            &*input.header.kind == kubefoundry_deployment::wire::KIND && ApiGroup::find(input.header.group()).is_some();
         let is_kept = if input.rendered { mode == OutputMode::Append } else { !is_deployment };
         if is_kept && !is_regenerated {
             output_objects.push(MergedObject::Input(input));

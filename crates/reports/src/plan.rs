@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::diff::unified_diff;
 use crate::run::{RunResult, SourceLocator};
-use kubefoundry_compiler::pipeline::YamlText;
-use kubefoundry_compiler::plan::{
+use kubefoundry_analysis::plan::{
     Applier, DeploymentPlan, GpuChange, ImageChange, ObjectPlan, Plan, RuntimeChange, Summary,
 };
+use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_diagnostics::render::to_report;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};

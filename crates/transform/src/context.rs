@@ -10,7 +10,7 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::Value;
 
-use crate::{AllSettings, PatchedObject, PriorChoice};
+use crate::{AllSettings, AnyTransform, PatchedObject, PriorChoice};
 
 /// An API group and a kind: `("ray.io", "RayService")`.
 pub type GroupKind = (&'static str, &'static str);
@@ -50,13 +50,21 @@ pub struct RunContext<'r> {
     pub schemas: Option<&'r dyn InstalledSchemas>,
     /// The nodes of the cluster, if they are known.
     pub nodes: Option<&'r [ClusterNode]>,
-    /// Whether objects of a kind, given as group and kind, are transformed into the objects in
-    /// [`ObjectSet::generated`](crate::ObjectSet::generated).
-    pub generates: fn(&str, &str) -> bool,
+    /// Every transformation of the program.
+    pub transforms: &'static [&'static dyn AnyTransform],
     /// How much the run evaluates and records.
     pub thoroughness: Thoroughness,
     /// The provider selected earlier, which is kept unless the object names one.
     pub chosen: Option<&'r PriorChoice>,
+}
+
+impl RunContext<'_> {
+    /// Returns whether objects of a kind are transformed into the objects in
+    /// [`ObjectSet::generated`](crate::ObjectSet::generated).
+    pub fn generates(&self, group: &str, kind: &str) -> bool {
+        let of_kind = |transform: &&&dyn AnyTransform| transform.kind().1 == kind && transform.has_group(group);
+        self.transforms.iter().find(of_kind).is_some_and(|transform| !transform.needs_set())
+    }
 }
 
 /// The accumulated content of the documents that configure a transformation. The transformation downcasts it to its own

@@ -1,5 +1,7 @@
 //! Transformations with their settings type erased, so that the pipeline can keep all of them in one list.
 
+use std::fmt::Debug;
+
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
@@ -10,7 +12,7 @@ use crate::{
 };
 
 /// A [`Transform`] that receives the settings of all transformations and picks its own.
-pub trait AnyTransform: Sync {
+pub trait AnyTransform: Debug + Sync {
     /// See [`Transform::name`].
     fn name(&self) -> &'static str;
     /// See [`Transform::kind`].

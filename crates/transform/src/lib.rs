@@ -29,6 +29,7 @@ pub use settings::{AllSettings, ErasedSettings, NoSettings, SettingsSection, Tra
 pub use step_budget::StepBudget;
 
 use std::borrow::Cow;
+use std::fmt::Debug;
 
 use serde_json::Value;
 
@@ -41,7 +42,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Failure, Node};
 
 /// A transformation of one kind of object to manifests.
-pub trait Transform: Sync {
+pub trait Transform: Debug + Sync {
     /// The settings in a `Render` document; [`NoSettings`] if the transformation has none.
     type Settings: TransformSettings;
 

@@ -95,7 +95,7 @@ pub(super) struct MissingOwner {
 impl MissingOwner {
     pub(super) fn new(compilation: &Compilation, items: &[Node<'_>], envelope: &Envelope<'_>) -> Self {
         let headers = compilation.inputs.iter().map(|input| &input.header);
-        let deployments = headers.filter(|header| &*header.kind == kubefoundry_model::wire::KIND);
+        let deployments = headers.filter(|header| &*header.kind == kubefoundry_deployment::wire::KIND);
         let mutators = items.iter().flat_map(pipeline_mutators);
         let others = mutators.filter(|(kptfile, function)| !may_be_this_function(kptfile, function, items));
         let configured = items.iter().filter(|object| item::annotation(object, item::FUNCTION).is_some());

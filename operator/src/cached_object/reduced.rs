@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 /// The kinds whose status the controllers write.
 const SOURCE_KINDS: [&str; 3] =
-    [kubefoundry_model::wire::KIND, kubefoundry_actor::KIND, kubefoundry_llamastack::wire::KIND];
+    [kubefoundry_deployment::wire::KIND, kubefoundry_actor::KIND, kubefoundry_llamastack::wire::KIND];
 
 /// The fields of an object, of whose managed fields the manager, the time and the status fields are left.
 pub(super) struct ReducedObject(pub(super) Map<String, Value>);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::core::ApiResource;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::verdict::{AllowList, Cluster, Verdict};
-use kubefoundry_model::providers;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ impl Registry for ClusterRegistry<'_> {
     }
 
     fn is_known(&self, provider: &str) -> bool {
-        providers::find(provider).is_some() || self.snapshot.session.catalog().get(provider).is_some()
+        BUILTIN.find_provider(provider).is_some() || self.snapshot.session.catalog().get(provider).is_some()
     }
 
     fn has_selector(&self) -> bool {
@@ -108,7 +108,7 @@ mod tests {
         });
         let client = kube::Client::new(service, "default");
         let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
-        let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_model::wire::KIND);
+        let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_deployment::wire::KIND);
         let context = Context::for_tests(client, api_group, ApiResource::from_gvk(&kind));
         let mut phi = json!({
             "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment",

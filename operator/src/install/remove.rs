@@ -8,8 +8,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions, PropagationPolicy};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
+use kubefoundry_composition::PROVIDERS;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_model::providers::PROVIDERS;
 
 use super::{Failure, Installed, Installer};
 use crate::manifests::object::{NAME, Object, PART_OF};
@@ -138,7 +138,9 @@ impl Installer {
     async fn deployments(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut deployments = Vec::new();
         for api_group in installable_groups() {
-            for found in self.list_all(&resource(api_group, kubefoundry_model::wire::KIND, "modeldeployments")).await? {
+            for found in
+                self.list_all(&resource(api_group, kubefoundry_deployment::wire::KIND, "modeldeployments")).await?
+            {
                 let metadata = found.metadata;
                 deployments.push((metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default()));
             }
@@ -154,7 +156,7 @@ impl Installer {
             refusals.push(format!("--delete-crds would delete {count}, such as {namespace}/{name}; delete them first"));
         }
         for api_group in installable_groups() {
-            let kind = kubefoundry_model::wire::CONFIGURATION_KIND;
+            let kind = kubefoundry_deployment::wire::CONFIGURATION_KIND;
             for found in self.list_all(&resource(api_group, kind, "inferenceproviderconfigs")).await? {
                 let name = found.metadata.name.unwrap_or_default();
                 if !PROVIDERS.iter().any(|provider| provider.name() == name) {

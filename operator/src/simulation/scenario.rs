@@ -1,6 +1,6 @@
 //! What users and other clients do to a deployment while the controllers work.
 
-use kubefoundry_model::wire::KIND;
+use kubefoundry_deployment::wire::KIND;
 use serde_json::{Value, json};
 
 use super::cluster::{self, DEPLOYMENT, Slots, Store};

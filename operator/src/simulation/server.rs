@@ -354,7 +354,7 @@ fn has_whole_conditions(object: &Value) -> bool {
     let is_whole = |condition: &Value| {
         ["type", "status", "reason", "message", "lastTransitionTime"].iter().all(|field| condition[*field].is_string())
     };
-    object["kind"] != kubefoundry_model::wire::KIND || conditions.into_iter().flatten().all(is_whole)
+    object["kind"] != kubefoundry_deployment::wire::KIND || conditions.into_iter().flatten().all(is_whole)
 }
 
 /// Removes the empty lists and maps that the apiserver leaves out of metadata.

@@ -72,7 +72,7 @@ impl Configs {
             group: api_group.name.to_owned(),
             version: api_group.version.to_owned(),
             api_version: api_group.api_version(),
-            kind: kubefoundry_model::wire::CONFIGURATION_KIND.to_owned(),
+            kind: kubefoundry_deployment::wire::CONFIGURATION_KIND.to_owned(),
             plural: "inferenceproviderconfigs".to_owned(),
         }
     }

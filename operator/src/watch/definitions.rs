@@ -7,9 +7,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::ApiResource;
 use kube::runtime::watcher;
 use kube::{Api, Client};
+use kubefoundry_composition::PROVIDERS;
 use kubefoundry_model::gateway;
-use kubefoundry_model::provider::Provider;
-use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_provider::Provider;
 use serde_json::Value;
 
 use super::{Index, Initialized, Signal, follow, watch_config};

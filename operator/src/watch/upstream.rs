@@ -9,9 +9,10 @@ use kube::core::ApiResource;
 use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_model::provider::Behavior;
-use kubefoundry_model::{gateway, providers};
+use kubefoundry_model::gateway;
+use kubefoundry_provider::Behavior;
 use tokio::task::JoinHandle;
 
 use super::{Queues, follow, watch_config};
@@ -137,7 +138,9 @@ impl ObjectIndex {
 /// Whether a provider writes objects of a kind.
 fn writes(provider: &str, kind: &str) -> bool {
     let has_row = |behaviors: &[Behavior]| behaviors.iter().any(|row| row.kind == kind);
-    providers::find(provider).is_some_and(|provider| has_row(provider.info().behaviors) || has_row(gateway::BEHAVIORS))
+    BUILTIN
+        .find_provider(provider)
+        .is_some_and(|provider| has_row(provider.info().behaviors) || has_row(gateway::BEHAVIORS))
 }
 
 impl Upstream {
@@ -319,7 +322,7 @@ impl Upstream {
         let references = object.metadata.owner_references.as_deref()?;
         let owner = references
             .iter()
-            .find(|owner| owner.controller == Some(true) && owner.kind == kubefoundry_model::wire::KIND)?;
+            .find(|owner| owner.controller == Some(true) && owner.kind == kubefoundry_deployment::wire::KIND)?;
         let (group, _) = owner.api_version.split_once('/')?;
         let group = self.groups.iter().find(|known| known.api_group.name == group)?;
         Some((group, Key::new(object.namespace(), &owner.name)))

@@ -131,7 +131,7 @@ impl AdmissionContext for CachedCluster {
             let Some(api_group) = self.settings.groups.iter().find(|api_group| api_group.name == group) else {
                 return Ok(None);
             };
-            let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_model::wire::KIND);
+            let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_deployment::wire::KIND);
             let resource = ApiResource::from_gvk_with_plural(&kind, "modeldeployments");
             let deployments = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
             let found = deployments.get_opt(name).await.map_err(|error| error.to_string())?;

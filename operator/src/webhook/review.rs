@@ -105,7 +105,7 @@ impl AdmissionRequest {
             }
         }
         Self {
-            kind: GroupKind { group: group.to_owned(), kind: kubefoundry_model::wire::KIND.to_owned() },
+            kind: GroupKind { group: group.to_owned(), kind: kubefoundry_deployment::wire::KIND.to_owned() },
             sub_resource: None,
             object,
             old_object: stored,

@@ -6,10 +6,10 @@ use kube::core::GroupVersionKind;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::verdict::{AllowList, Cluster, Outcome, Verdict, named_provider, recorded_choice};
+use kubefoundry_composition::BUILTIN;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
-use kubefoundry_model::providers;
-use kubefoundry_model::wire::ModelDeployment;
 use serde_json::Value;
 
 use super::review::{AdmissionRequest, AdmissionResponse, format_cause};
@@ -99,7 +99,7 @@ pub(super) fn deployment(request: &AdmissionRequest, evaluators: &Evaluators, al
     let creates = match provider {
         _ if !kinds.is_empty() => Creates::Kinds(kinds),
         // A third-party controller creates its objects with its own permissions.
-        Some(name) if providers::find(name).is_none() => Creates::Nothing,
+        Some(name) if BUILTIN.find_provider(name).is_none() => Creates::Nothing,
         _ => Creates::Unknown,
     };
     let admission = response(request, Findings { errors, warnings });
@@ -167,7 +167,7 @@ impl Findings {
             let is = |codes: &[&Code]| codes.iter().any(|code| code.id == diagnostic.code.id);
             // The author of a deployment cannot correct the configuration of a provider.
             let is_foreign =
-                diagnostic.object.as_ref().is_some_and(|object| &*object.kind != kubefoundry_model::wire::KIND);
+                diagnostic.object.as_ref().is_some_and(|object| &*object.kind != kubefoundry_deployment::wire::KIND);
             let passes = is_foreign
                 || is(ALWAYS_ADMITTED)
                 || (!has_providers && is(WITHOUT_PROVIDERS))

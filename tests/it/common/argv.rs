@@ -1,7 +1,7 @@
 //! Reference models of the readers of container arguments: the kubelet, a shell, and the parsers of engines. They are
 //! independent of the code under test, except that they share the flag tables.
 
-use kubefoundry_model::engines::flags::{FlagKind, FlagTable, Repetition};
+use kubefoundry_engines::flags::{FlagKind, FlagTable, Repetition};
 
 /// Expands text as the kubelet does: `$$` becomes `$`. Fails if the kubelet would substitute a variable
 /// (`Expand` in k8s.io/kubernetes/third_party/forked/golang/expansion/expand.go).

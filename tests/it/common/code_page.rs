@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kubefoundry_compiler::codes;
-use kubefoundry_compiler::{import, migrate};
+use kubefoundry_convert::{import, migrate};
 use kubefoundry_diagnostics::render::{self, LineIndex};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
@@ -81,7 +81,7 @@ fn capitalized(text: &str) -> String {
 /// Returns the findings of the command of a code, if that is not `lint`: `import`, `migrate --to kaito` or `migrate
 /// --to-group kubefoundry.ai`.
 fn findings_of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
-    let kaito = kubefoundry_model::providers::find("kaito")?;
+    let kaito = kubefoundry_composition::BUILTIN.find_provider("kaito")?;
     if codes::import::CODES.contains(&code) {
         Some(import::import(sources).diagnostics)
     } else if codes::migrate::CODES.contains(&code) && code.id < "KF0690" {

@@ -13,12 +13,12 @@ pub(crate) mod upstream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::migrate::{migrate_to_group, migrate_to_provider};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_convert::migrate::{migrate_to_group, migrate_to_provider};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, render};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
-use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
 
 /// Returns the folders of the cases: `testdata/golden/<group>/<case>` and `examples/<story>`.
@@ -119,7 +119,7 @@ pub(crate) fn found_by_commands() -> Vec<Diagnostic> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for folder in folders_in(&root.join("testdata/import")) {
-        found.extend(kubefoundry_compiler::import::import(&read_case(&folder)).diagnostics);
+        found.extend(kubefoundry_convert::import::import(&read_case(&folder)).diagnostics);
     }
     for folder in folders_in(&root.join("testdata/migrate")) {
         found.extend(migrated(&folder, &read_case(&folder)));

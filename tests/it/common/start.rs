@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use kubefoundry_cel as cel;
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::{EngineType, ServingMode};
+use kubefoundry_engines::profile;
+use kubefoundry_engines::profile::Examples;
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::engines::profile;
-use kubefoundry_model::engines::profile::Examples;
-use kubefoundry_model::provider::Provider;
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::{EngineType, ServingMode};
+use kubefoundry_provider::Provider;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 

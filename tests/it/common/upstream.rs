@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use kubefoundry_crd::upstream;
+use kubefoundry_crd::upstream::{Skeleton, SkeletonOrigin};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_upstream as upstream;
-use kubefoundry_upstream::{Skeleton, SkeletonOrigin};
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 

@@ -1,12 +1,12 @@
 //! Every declared facet is enforced: `lint` reports a violation exactly once, and our CRD refuses it.
 
 use kubefoundry_actor::AsyncActor;
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::{InferenceProviderConfig, ModelDeployment};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::wire::{Describe, Facet, FieldShape, ObjectShape, Shape, Syntax};
 use kubefoundry_llamastack::wire::LlamaStackDistribution;
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
 use kubefoundry_yaml as yaml;
 use serde_json::{Map, Value, json};
 

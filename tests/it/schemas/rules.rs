@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use kubefoundry_compiler::Compilation;
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::EngineType;
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::EngineType;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use kubefoundry::registry;
-use kubefoundry_compiler::composition::TRANSFORMS;
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_composition::TRANSFORMS;
 use kubefoundry_diagnostics::Code;
-use kubefoundry_model::providers::PROVIDERS;
 
 use super::{Generated, broken, root};
 use crate::Failure;

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use kubefoundry_cel as cel;
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::{EngineType, ServingMode};
 use kubefoundry_kubernetes::wire::StringEnum;
 use kubefoundry_model::catalog::{Candidate, Catalog, EngineSupport};
-use kubefoundry_model::provider::{Provider, Reaction};
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::support;
-use kubefoundry_model::wire::{EngineType, ServingMode};
+use kubefoundry_provider::support;
+use kubefoundry_provider::{Provider, Reaction};
 
 use super::Generated;
 use crate::Failure;

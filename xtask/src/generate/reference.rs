@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::field_reference::{
+use kubefoundry_deployment::wire::KIND;
+use kubefoundry_kubernetes::wire::{ObjectShape, Shape};
+use kubefoundry_reference::{
     DocumentedKind, KINDS, ProviderSupport, describe_constraints, describe_default, nested_object, provider_support,
     type_name,
 };
-use kubefoundry_kubernetes::wire::{ObjectShape, Shape};
-use kubefoundry_model::wire::KIND;
 
 use super::Generated;
 use crate::Failure;

@@ -1,7 +1,7 @@
 //! Which objects of a corpus are whole: only these count for the goals of `import`.
 
-use kubefoundry_model::draft::{items_at, string_at};
-use kubefoundry_upstream::known_schemas;
+use kubefoundry_crd::upstream::known_schemas;
+use kubefoundry_provider::draft::{items_at, string_at};
 use serde_json::Value;
 
 /// The engines of Dynamo's workers, by the modules that run them.

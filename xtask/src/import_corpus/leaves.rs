@@ -1,16 +1,16 @@
 //! Compares an object with its rendering leaf by leaf, and finds the differences that no finding says.
 //!
-//! This is written independently of `kubefoundry_compiler::import::compare`, which decides what `import` reports: flags
+//! This is written independently of `kubefoundry_convert::import::compare`, which decides what `import` reports: flags
 //! are read with the tables of the engines, as their argument parsers read them.
 
 use std::collections::BTreeMap;
 
-use kubefoundry_compiler::import::Residue;
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_convert::import::Residue;
+use kubefoundry_engines::flags::{self, FlagKind, FlagTable, Repetition, Spelling};
+use kubefoundry_engines::{CommandLine, expand_variables, script_item};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
-use kubefoundry_model::draft::{items_at, required_node_labels, string_at};
-use kubefoundry_model::engines::flags::{self, FlagKind, FlagTable, Repetition, Spelling};
-use kubefoundry_model::engines::{CommandLine, expand_variables, script_item};
-use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_provider::draft::{items_at, required_node_labels, string_at};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value, json};

@@ -8,8 +8,8 @@ use std::path::Path;
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_crd::Crds;
+use kubefoundry_crd::upstream;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_upstream as upstream;
 use kubefoundry_yaml as yaml;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -60,10 +60,7 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
     let readers: Vec<(Crds<'_>, Crds<'_>)> = with_objects
         .iter()
         .map(|pair| {
-            (
-                kubefoundry_compiler::composition::read_crds(&pair.dump).0,
-                kubefoundry_compiler::composition::read_crds(&pair.skeleton).0,
-            )
+            (kubefoundry_composition::read_crds(&pair.dump).0, kubefoundry_composition::read_crds(&pair.skeleton).0)
         })
         .collect();
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
@@ -132,7 +129,7 @@ fn read_pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
         let dump = sources(text);
         let skeleton = sources(yaml::to_yaml_stream([&printed]));
         let (group, kind) = (&crd.reduced.group, &crd.reduced.kind);
-        let served = kubefoundry_compiler::composition::read_crds(&skeleton).0;
+        let served = kubefoundry_composition::read_crds(&skeleton).0;
         let served =
             served.find(group, kind).ok().flatten().map(|found| found.served_versions().map(str::to_owned).collect());
         let served: Vec<String> = served.unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry_upstream::map_subschemas;
+use kubefoundry_crd::upstream::map_subschemas;
 use kubefoundry_yaml::fingerprint::sha256;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Reduces a CRD to its interface: without descriptions, CEL rules and conversion.
 
-use kubefoundry_upstream::map_subschemas;
+use kubefoundry_crd::upstream::map_subschemas;
 use serde_json::{Map, Value};
 
 /// Schema keywords that decide what an API server accepts and how it stores it.

@@ -9,7 +9,7 @@ mod served_versions;
 
 use std::env;
 
-use kubefoundry_compiler::composition;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, Source};
 use serde_json::Map;
 
@@ -42,8 +42,7 @@ pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatu
 /// the application as one that does not need the plugin.
 fn print_renderable_files() -> Result<ExitStatus, CommandError> {
     let input = input::read_application(None, None, Map::new(), false)?;
-    let is_renderable =
-        |source: &Source| source.purpose == Purpose::Input && composition::may_hold_source(&source.text);
+    let is_renderable = |source: &Source| source.purpose == Purpose::Input && BUILTIN.may_hold_source(&source.text);
     let files = input.sources.iter().filter(|(_, source)| is_renderable(source));
     let names: Vec<&str> = files.flat_map(|(_, source)| [source.name.as_str(), "\n"]).collect();
     console::print(names)?;

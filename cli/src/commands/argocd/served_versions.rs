@@ -3,8 +3,8 @@
 use std::env;
 
 use kubefoundry_compiler::pipeline::{Compilation, YamlText};
-use kubefoundry_model::provider::Provider;
-use kubefoundry_model::providers::{self, PROVIDERS};
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
+use kubefoundry_provider::Provider;
 use serde_json::Value;
 
 use super::parameters::ParameterValues;
@@ -61,7 +61,7 @@ impl ServedVersions {
         let crd_versions = values.get_mut("crdVersions").and_then(Value::as_object_mut);
         for (name, crd_version) in crd_versions.into_iter().flatten().filter(|(_, crd_version)| *crd_version == AUTO) {
             // Unknown providers are rejected when the options are read.
-            let Some(provider) = providers::find(name) else { continue };
+            let Some(provider) = BUILTIN.find_provider(name) else { continue };
             if !self.is_known() {
                 return Err(CrdVersionError::UnknownCluster(name.clone()));
             }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command};
 use clap_complete::Shell;
 use kubefoundry::registry;
-use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_composition::PROVIDERS;
 
 /// A value with a description for shells that show one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +118,7 @@ fn codes() -> Vec<Hint> {
     ids.chain(names).collect()
 }
 
-fn assignments(versions: impl Fn(&kubefoundry_model::provider::ProviderInfo) -> Vec<&'static str>) -> Vec<Hint> {
+fn assignments(versions: impl Fn(&kubefoundry_provider::ProviderInfo) -> Vec<&'static str>) -> Vec<Hint> {
     let of_provider = |name: &str, versions: Vec<&'static str>| -> Vec<Hint> {
         versions.iter().map(|version| hint(&format!("{name}={version}"), "")).collect()
     };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kubefoundry_compiler::field_reference::{FieldEntry, UnknownField, find_field, is_path, suggest_field};
+use kubefoundry_reference::{FieldEntry, UnknownField, find_field, is_path, suggest_field};
 
 use crate::args::ExplanationFormat;
 

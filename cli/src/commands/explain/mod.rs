@@ -10,8 +10,8 @@ mod text;
 mod trace;
 mod why_not;
 
+use kubefoundry_analysis::selection_analysis::UnknownProvider;
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::selection_analysis::UnknownProvider;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::{TextStyle, to_report};
 use kubefoundry_diagnostics::source::SourceId;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
+use kubefoundry_analysis::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
 use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_yaml as yaml;
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::Decision;
+use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_facts::fit::WorkerFit;
-use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_model::select::{CandidateAssessment, RuleValue, Selection};
 
 use crate::commands::fit;

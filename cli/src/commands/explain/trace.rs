@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
+use kubefoundry_analysis::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
+use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_diagnostics::render::TextStyle;
-use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_yaml::text::closest;
 
 use super::{LocatedReport, ReportError, Run, locate_reports, to_json};

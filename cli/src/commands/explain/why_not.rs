@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::selection_analysis::{WhyNot, why_not};
-use kubefoundry_compiler::trace::DocumentChange;
+use kubefoundry_analysis::selection_analysis::{WhyNot, why_not};
+use kubefoundry_analysis::trace::DocumentChange;
 use kubefoundry_diagnostics::render::TextStyle;
 
 use super::{ReportError, Run, locate_reports, to_json};

@@ -1,12 +1,12 @@
 //! The documents that `init` writes: a ModelDeployment and the options.
 
 use kubefoundry_compiler::options::render::{API_VERSION, Render};
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::{EngineType, KIND, ModelDeployment};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::provider::Provider;
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::starter::{Starter, StarterField, StarterRequest};
-use kubefoundry_model::wire::{EngineType, KIND, ModelDeployment};
+use kubefoundry_provider::Provider;
+use kubefoundry_provider::starter::{Starter, StarterField, StarterRequest};
 
 use super::commented_document::CommentedDocument;
 use super::gpu_suggestion::REFERENCE;

@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
+use kubefoundry_deployment::wire::EngineType;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engines::profile;
 use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_kubernetes::names::dns_1123_label;
 use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::engines::profile;
-use kubefoundry_model::provider::Provider;
-use kubefoundry_model::providers::{self, PROVIDERS};
-use kubefoundry_model::wire::EngineType;
+use kubefoundry_provider::Provider;
 use kubefoundry_yaml::text::{one_line, one_of, printable};
 
 use super::CommandError;
@@ -92,7 +92,7 @@ fn complete(args: &InitArgs, respondent: &mut Respondent<'_>) -> Result<(Deploym
         engine,
         gpus: u32::from(profile(engine).requires_gpu),
         provider,
-        selected: provider.and_then(providers::find),
+        selected: provider.and_then(|name| BUILTIN.find_provider(name)),
         namespace: args.namespace.clone(),
         is_gated: false,
         fit: None,
@@ -101,7 +101,8 @@ fn complete(args: &InitArgs, respondent: &mut Respondent<'_>) -> Result<(Deploym
     // that the findings about the name come last.
     let draft = compile_deployment(&Deployment { name: "draft".to_owned(), namespace: None, ..deployment.clone() });
     let decision = draft.decisions.first();
-    deployment.selected = decision.and_then(|decision| decision.provider()).and_then(providers::find);
+    deployment.selected =
+        decision.and_then(|decision| decision.provider()).and_then(|name| BUILTIN.find_provider(name));
     let worker = decision.and_then(|decision| decision.workers.first());
     deployment.is_gated = worker.and_then(|worker| worker.facts.as_ref()).is_some_and(|it| it.is_gated == Some(true));
     deployment.gpus = choose_gpus(args, &deployment, worker, &draft, respondent)?;
@@ -155,7 +156,7 @@ const BY_RULES: &str = "auto";
 
 fn choose_provider(args: &InitArgs, respondent: &mut Respondent<'_>) -> Result<Option<&'static str>, InitError> {
     if let Some(name) = &args.provider {
-        return Ok(providers::find(name).map(Provider::name));
+        return Ok(BUILTIN.find_provider(name).map(Provider::name));
     }
     let names: Vec<&str> = PROVIDERS.iter().map(|it| it.name()).chain([BY_RULES]).collect();
     let expected = one_of(&names);
@@ -165,7 +166,7 @@ fn choose_provider(args: &InitArgs, respondent: &mut Respondent<'_>) -> Result<O
         expected: &expected,
         default: Some(BY_RULES.to_owned()),
     };
-    let find = |name: &str| match providers::find(name) {
+    let find = |name: &str| match BUILTIN.find_provider(name) {
         Some(provider) => Ok(Some(provider.name())),
         None if name == BY_RULES => Ok(None),
         None => Err(format!("{name:?} is no provider, expected {expected}")),

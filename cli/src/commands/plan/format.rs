@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::style::count;
-use kubefoundry_compiler::plan::{
+use kubefoundry_analysis::plan::{
     Action, Capacity, CapacityChange, Cause, Change, ChangeClass, DeploymentPlan, GpuChange, InterfaceChange,
     MemoryChange, OutputChange, ProviderChoice, RemovedFlag, RuntimeChange,
 };
@@ -143,7 +143,7 @@ pub(super) fn interface_lines(deployment: &DeploymentPlan) -> impl Iterator<Item
 /// Formats the name of a planned object, with its kind unless it is a ModelDeployment.
 pub(super) fn title(deployment: &DeploymentPlan) -> String {
     let DeploymentPlan { object, environment, .. } = deployment;
-    let name = if &*object.kind == kubefoundry_model::wire::KIND {
+    let name = if &*object.kind == kubefoundry_deployment::wire::KIND {
         object_name(object)
     } else {
         format!("{} {}", printable(&object.kind), object_name(object))

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use kubefoundry_analysis::plan::{choices_made, stored_choices};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{YamlText, compile_keeping};
-use kubefoundry_compiler::plan::{choices_made, stored_choices};
 use serde_json::{Map, Value};
 
 use crate::args::{ApplierChoice, Assignment, FailOn, InputArgs, PlanArgs};
@@ -23,7 +23,7 @@ pub(crate) enum PlanUsageError {
     #[error("OLD and NEW are both standard input; name a file or a directory for one of them")]
     StdinTwice,
     #[error(transparent)]
-    Plan(#[from] kubefoundry_compiler::plan::PlanError),
+    Plan(#[from] kubefoundry_analysis::plan::PlanError),
 }
 
 /// The old and the new input, compiled.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
+use kubefoundry_analysis::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
 
 use super::format;
 use super::text::{by_severity, group_outputs, kept_lines, selection_lines, verdict};

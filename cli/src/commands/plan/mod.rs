@@ -5,8 +5,8 @@ mod inputs;
 mod markdown;
 mod text;
 
+use kubefoundry_analysis::plan::{self, Applier, ChangeClass, Plan};
 use kubefoundry_compiler::pipeline::YamlText;
-use kubefoundry_compiler::plan::{self, Applier, ChangeClass, Plan};
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_reports::plan::{PlanContext, json, mark_new};
 

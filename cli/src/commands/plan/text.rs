@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{
+use kubefoundry_analysis::plan::{
     Action, Cause, ChangeClass, DeploymentPlan, GpuChange, ImageChange, KeptProvider, OutputChange, SelectionChange,
 };
 use kubefoundry_diagnostics::render::TextStyle;

@@ -655,7 +655,7 @@ fn function_input(text: &str, config: &Node<'_>) -> Option<FunctionInput> {
     match (string("apiVersion"), string("kind")) {
         (render::API_VERSION, _) => Some(FunctionInput::Options(text.to_owned())),
         ("v1", "ConfigMap") => kubefoundry_krm::config_map_options(config).map(FunctionInput::Options),
-        (_, kubefoundry_model::KIND) => Some(FunctionInput::Deployment(text.to_owned())),
+        (_, kubefoundry_deployment::wire::KIND) => Some(FunctionInput::Deployment(text.to_owned())),
         _ => None,
     }
 }

@@ -2,10 +2,10 @@
 
 use kubefoundry_actor::options::{ActorOptions, ActorQueueOptions, RabbitMqClusterReference, TransportOptions};
 use kubefoundry_compiler::options::render;
+use kubefoundry_deployment::wire as model;
 use kubefoundry_kubernetes::wire as kubernetes;
 use kubefoundry_llamastack::options::LlamaStackSettings;
 use kubefoundry_model::gateway::{EndpointPickerOptions, GatewayOptions};
-use kubefoundry_model::wire as model;
 use serde_json::{Value, json};
 
 use super::bounded::run;

@@ -11,12 +11,13 @@ use serde_json::Value;
 
 use crate::codes;
 use crate::reading::{self, Documents, report_failure};
+use kubefoundry_deployment::wire;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Location, ObjectRef, RelatedLocation};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
-use kubefoundry_model::wire;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{FieldPart, Limits, Node};
@@ -62,14 +63,14 @@ impl ClusterSnapshot {
     /// items:
     /// - {apiVersion: kaito.sh/v1beta1, kind: Workspace, metadata: {name: phi, namespace: ml}, status: {state: Ready}}
     /// ");
-    /// let snapshot = ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot);
+    /// let snapshot = ClusterSnapshot::read(&BUILTIN, &sources, Purpose::ClusterSnapshot);
     /// assert_eq!(snapshot.objects[0].object.to_string(), "Workspace ml/phi");
     /// assert!(snapshot.diagnostics.is_empty());
     /// ```
-    pub fn read(sources: &SourceSet, purpose: Purpose) -> Self {
+    pub fn read(composition: &'static Composition, sources: &SourceSet, purpose: Purpose) -> Self {
         let mut reader = SnapshotReader::default();
         for (id, source) in sources.iter().filter(|(_, source)| source.purpose == purpose) {
-            let mut documents = Documents::new(source, &LIMITS);
+            let mut documents = Documents::new(composition, source, &LIMITS);
             for document in documents.by_ref() {
                 reader.read_document(id, source, &document);
             }
@@ -193,13 +194,13 @@ fn without_managers(value: &Value) -> Value {
 
 impl LiveObject {
     /// Returns the object's API group; empty for the core group.
-    pub(crate) fn group(&self) -> &str {
+    pub fn group(&self) -> &str {
         self.object.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
     /// Returns the deployment `namespace/name` that the ownership annotation names, and the API group of that
     /// annotation.
-    pub(crate) fn owner_annotation(&self) -> Option<(&'static ApiGroup, &str)> {
+    pub fn owner_annotation(&self) -> Option<(&'static ApiGroup, &str)> {
         let annotations = self.value.pointer("/metadata/annotations")?;
         API_GROUPS
             .iter()
@@ -207,7 +208,7 @@ impl LiveObject {
     }
 
     /// Returns the owner reference with `controller: true`.
-    pub(crate) fn controller(&self) -> Option<ControllerReference<'_>> {
+    pub fn controller(&self) -> Option<ControllerReference<'_>> {
         let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let owner = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -220,24 +221,27 @@ impl LiveObject {
     }
 
     /// Returns whether this is a ModelDeployment in one of the known API groups.
-    pub(crate) fn is_deployment(&self) -> bool {
+    pub fn is_deployment(&self) -> bool {
         &*self.object.kind == wire::KIND && ApiGroup::find(self.group()).is_some()
     }
 }
 
 /// The owner reference of the controller of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ControllerReference<'o> {
-    pub(crate) group: &'o str,
-    pub(crate) kind: &'o str,
-    pub(crate) name: &'o str,
+pub struct ControllerReference<'o> {
+    /// The API group.
+    pub group: &'o str,
+    /// The kind.
+    pub kind: &'o str,
+    /// The name.
+    pub name: &'o str,
     /// The owner's uid: it tells a recreated owner from its predecessor.
-    pub(crate) uid: &'o str,
+    pub uid: &'o str,
 }
 
 impl ControllerReference<'_> {
     /// Returns whether this is a ModelDeployment in one of the known API groups.
-    pub(crate) fn is_deployment(&self) -> bool {
+    pub fn is_deployment(&self) -> bool {
         self.kind == wire::KIND && ApiGroup::find(self.group).is_some()
     }
 }
@@ -251,7 +255,7 @@ mod tests {
         for (index, text) in texts.iter().enumerate() {
             sources.add_for(Purpose::ClusterSnapshot, format!("{index}.yaml"), *text);
         }
-        ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot)
+        ClusterSnapshot::read(&BUILTIN, &sources, Purpose::ClusterSnapshot)
     }
 
     fn names(snapshot: &ClusterSnapshot) -> Vec<String> {

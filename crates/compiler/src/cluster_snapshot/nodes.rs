@@ -7,12 +7,17 @@ use crate::codes;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Location};
 use kubefoundry_kubernetes::cluster_node::ClusterNode;
+use kubefoundry_model::composition::Composition;
 
 /// Reads the nodes of the cluster. Returns `None` if no text has that purpose, or if one of them cannot be used, which
 /// is reported.
-pub(crate) fn read_nodes(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<[ClusterNode]>> {
+pub(crate) fn read_nodes(
+    composition: &'static Composition,
+    sources: &SourceSet,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Arc<[ClusterNode]>> {
     let (first, _) = sources.iter().find(|(_, source)| source.purpose == Purpose::ClusterNodes)?;
-    let mut snapshot = ClusterSnapshot::read(sources, Purpose::ClusterNodes);
+    let mut snapshot = ClusterSnapshot::read(composition, sources, Purpose::ClusterNodes);
     let is_readable = snapshot.diagnostics.is_empty();
     diagnostics.append(&mut snapshot.diagnostics);
     let mut nodes = Vec::new();

@@ -5,8 +5,8 @@ pub mod input;
 pub mod migrate;
 
 pub use kubefoundry_crd::codes::*;
+pub use kubefoundry_deployment::codes::*;
 use kubefoundry_diagnostics::declare_codes;
-pub use kubefoundry_model::codes::*;
 
 declare_codes! {
     // Reading

@@ -10,24 +10,26 @@ use std::sync::Arc;
 pub use self::input_options::{FILE_NAME, InputOptions};
 use self::render::{CodeSeverity, OutputMode, Render, SeverityOrOff};
 use crate::codes;
-use crate::composition;
 use crate::registry;
 use kubefoundry_diagnostics::{Attribute, Diagnostic, FieldRef, Findings, Severity};
 use kubefoundry_kubernetes::cluster_node::ClusterNode;
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::pod_security::PodPolicy;
 use kubefoundry_kubernetes::wire::Reader;
-use kubefoundry_model::provider::{Provider, RuntimeMatch};
-use kubefoundry_model::providers;
+use kubefoundry_model::composition::Composition;
+use kubefoundry_provider::{Provider, RuntimeMatch};
 use kubefoundry_transform::{AllSettings, Trust, refuse_found};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, one_of};
 
-/// The options of a run. The default is what a run without any option does.
-#[derive(Debug, Clone, Default)]
+/// The options of a run, and the composition of the program, whose providers and transformations have sections of their own
+/// in them.
+#[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the Render kind")]
 pub struct Options {
+    /// The providers and transformations of the program.
+    pub composition: &'static Composition,
     /// Whether CRDs are given, from which CRD versions can be chosen.
     pub crds: bool,
     /// The nodes of the cluster, if they are given.
@@ -61,6 +63,28 @@ pub struct Options {
 }
 
 impl Options {
+    /// Creates the options of a run without any `Render` document.
+    pub fn new(composition: &'static Composition) -> Self {
+        Self {
+            composition,
+            crds: false,
+            nodes: None,
+            crd_versions: BTreeMap::new(),
+            runtimes: BTreeMap::new(),
+            images: Vec::new(),
+            policy: PodPolicy::default(),
+            settings: AllSettings::default(),
+            output: None,
+            prune: false,
+            owner_references: false,
+            allow_empty: false,
+            strict: false,
+            limits: yaml::Limits::default(),
+            rule_limits: kubefoundry_cel::Limits::default(),
+            severities: BTreeMap::new(),
+        }
+    }
+
     /// Applies a `Render` document that was found beside the input, like [`Options::apply`]. The authors of the input may
     /// have written it too, so it cannot set the policy, and what it sets may only tighten what applies.
     /// With `is_added`, the change that is judged brings the document, which then lowers no severity.
@@ -81,7 +105,7 @@ impl Options {
 
     fn apply_trusted(&mut self, root: &yaml::Node<'_>, trust: Trust, findings: &mut Findings<'_>) {
         let mut reader = Reader { renamed_fields: render::RENAMED_FIELDS, ..Reader::strict(findings) };
-        let Some(render) = Render::read_except(root, &FieldPath::root(), &composition::section_keys(), &mut reader)
+        let Some(render) = Render::read_except(root, &FieldPath::root(), &self.composition.section_keys(), &mut reader)
         else {
             return;
         };
@@ -94,7 +118,7 @@ impl Options {
         }
         for (name, crd_version) in render.crd_versions.unwrap_or_default().0 {
             let path = FieldPath::parse("crdVersions").key(name.clone());
-            if let Some(provider) = check_provider_name(&name, &path, findings)
+            if let Some(provider) = check_provider_name(self.composition, &name, &path, findings)
                 && check_known_value(&crd_version, "auto", provider.info().crd_versions, &path, findings)
                 && self.check_can_choose(&crd_version, &path, findings)
             {
@@ -103,7 +127,7 @@ impl Options {
         }
         for (name, version) in render.runtimes.unwrap_or_default().0 {
             let path = FieldPath::parse("runtimes").key(name.clone());
-            if let Some(provider) = check_provider_name(&name, &path, findings)
+            if let Some(provider) = check_provider_name(self.composition, &name, &path, findings)
                 && check_runtime(&version, provider, &path, findings)
             {
                 self.runtimes.insert(name, version);
@@ -120,7 +144,7 @@ impl Options {
             self.images.retain(|(known, _)| *known != prefix);
             self.images.push((prefix, replacement));
         }
-        for section in composition::sections() {
+        for section in self.composition.sections() {
             if let Some(node) = root.get(section.field.key).filter(|node| node.value != yaml::Value::Null) {
                 self.settings.read(&section, node, trust, findings);
             }
@@ -186,13 +210,13 @@ impl Options {
         findings: &mut Findings<'_>,
     ) {
         let path = FieldPath::parse("severities").key(name.to_owned());
-        let Some(code) = registry::code(name) else {
+        let Some(code) = registry::code(self.composition, name) else {
             let reported = findings.report(
                 &codes::INVALID_OPTION,
                 FieldRef::key(&path),
                 format!("there is no diagnostic {name:?}, expected a code or its name"),
             );
-            if let Some(meant) = closest(name, registry::codes().map(|code| code.name)) {
+            if let Some(meant) = closest(name, registry::codes(self.composition).map(|code| code.name)) {
                 reported.help(format!("did you mean {meant:?}?"));
             }
             return;
@@ -256,10 +280,15 @@ impl Options {
 }
 
 /// Finds a provider by name, or reports that there is none.
-fn check_provider_name(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> Option<&'static dyn Provider> {
-    let provider = providers::find(name);
+fn check_provider_name(
+    composition: &Composition,
+    name: &str,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) -> Option<&'static dyn Provider> {
+    let provider = composition.find_provider(name);
     if provider.is_none() {
-        let names: Vec<&str> = providers::PROVIDERS.iter().map(|provider| provider.name()).collect();
+        let names: Vec<&str> = composition.providers().iter().map(|provider| provider.name()).collect();
         let reported = findings.report(
             &codes::INVALID_OPTION,
             FieldRef::key(path),

@@ -1,16 +1,13 @@
 //! The kind `Render` of `config.kubefoundry.ai/v1alpha1`: the options of a run, in one form for all front ends.
 
-use std::sync::LazyLock;
-
-use kubefoundry_kubernetes::wire::{
-    Describe, FieldShape, HasPath, Map, ObjectMeta, ObjectShape, Read, Reader, Shape, ValuePath,
-};
+use kubefoundry_deployment::wire::InferenceProviderConfig;
+use kubefoundry_kubernetes::wire::{Describe, HasPath, Map, ObjectMeta, Read, Reader, Shape, ValuePath};
 use kubefoundry_kubernetes::{string_enum, wire_object};
-use kubefoundry_model::wire::InferenceProviderConfig;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
-use crate::{codes, composition};
+use crate::codes;
 
 /// `apiVersion` of [`Render`].
 pub const API_VERSION: &str = "config.kubefoundry.ai/v1alpha1";
@@ -80,28 +77,17 @@ wire_object! {
 ///
 /// ```
 /// use kubefoundry_compiler::options::render;
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_kubernetes::wire::Shape;
-/// let Shape::Object(shape) = render::shape() else { panic!("an object") };
+/// let Shape::Object(shape) = render::shape(&BUILTIN) else { panic!("an object") };
 /// assert!(shape.fields.iter().any(|field| field.key == "llamaStack"));
 /// ```
-pub fn shape() -> Shape {
-    static FIELDS: LazyLock<Vec<FieldShape>> = LazyLock::new(|| {
-        let Shape::Object(render) = Render::SHAPE else { return Vec::new() };
-        let sections: Vec<FieldShape> = composition::sections().map(|section| section.field).collect();
-        // Insert the sections after the fields about the cluster and before those about the output.
-        let is_about_cluster = |field: &&FieldShape| field.key != "output";
-        let before = render.fields.iter().take_while(is_about_cluster);
-        let after = render.fields.iter().skip_while(is_about_cluster);
-        before.chain(&sections).chain(after).copied().collect()
-    });
-    static RENDER: LazyLock<ObjectShape> = LazyLock::new(|| {
-        let (name, doc) = match Render::SHAPE {
-            Shape::Object(render) => (render.name, render.doc),
-            _ => ("Render", ""),
-        };
-        ObjectShape { name, doc, fields: &FIELDS }
-    });
-    Shape::Object(&RENDER)
+pub fn shape(composition: &'static Composition) -> Shape {
+    match Render::SHAPE {
+        // The sections come after the fields about the cluster and before those about the output.
+        Shape::Object(shared) => Shape::Object(composition.render_shape(shared, "output")),
+        shape => shape,
+    }
 }
 
 wire_object! {

@@ -32,9 +32,9 @@ use super::split::{self, TextPart};
 use super::stream::{self, CHUNK_BYTES, Mapper, PatternCosts};
 use super::survey::{Survey, must_be_read_first};
 use super::text_map::TextMap;
-use crate::composition;
 use crate::reading::Documents;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use kubefoundry_model::composition::Composition;
 use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::fingerprint::sha256;
@@ -171,7 +171,7 @@ impl<O: OutputForm> UnitCache<O> {
         // Every unit depends on the environment, so a change of it invalidates all of them.
         let known = Some(mem::take(self)).filter(|cache| cache.environment == environment_key).unwrap_or_default();
         let mut survey = Survey::new(sources, options, plan);
-        let mut configuration = composition::configuration(options.rule_limits);
+        let mut configuration = options.composition.configuration(options.rule_limits);
         let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
         let environment = Environment {
@@ -288,9 +288,11 @@ impl<'t, O: OutputForm> CachePass<'_, 't, O> {
         if let Some(unit) = known.get(&*key).filter(|unit| self.is_valid(unit)) {
             return vec![UnitState::Cached(PlacedUnit { key, position, unit: Arc::clone(unit) })];
         }
-        let mut documents = Documents::new(source, &self.environment.options.limits);
-        let (mut unit, _) = parse_unit(key, position, source, documents.by_ref(), &whole);
-        unit.results.read_failures.add(id, source, &documents.into_failures());
+        let mut documents =
+            Documents::new(self.environment.options.composition, source, &self.environment.options.limits);
+        let (mut unit, _) =
+            parse_unit(self.environment.options.composition, key, position, source, documents.by_ref(), &whole);
+        unit.results.read_failures.add(self.environment.options.composition, id, source, &documents.into_failures());
         self.learn(&mut unit);
         vec![UnitState::Read(Box::new(unit))]
     }
@@ -327,7 +329,8 @@ impl<'t, O: OutputForm> CachePass<'_, 't, O> {
                 continue;
             }
             let mut documents = yaml::documents(text, limits);
-            let (mut unit, is_complete) = parse_unit(key, position, source, documents.by_ref(), part);
+            let (mut unit, is_complete) =
+                parse_unit(self.environment.options.composition, key, position, source, documents.by_ref(), part);
             if !is_complete || !documents.into_failures().is_empty() {
                 return None;
             }
@@ -433,6 +436,7 @@ impl<'t, O: OutputForm> CachePass<'_, 't, O> {
 
 /// Parses a unit. Also returns whether all of its documents are within the limits.
 fn parse_unit<'t, O>(
+    composition: &Composition,
     key: Arc<str>,
     position: TextPosition,
     source: &'t Source,
@@ -446,9 +450,9 @@ fn parse_unit<'t, O>(
         split::relocate(&mut document, part);
         is_complete &= !document.problems.iter().any(|problem| problem.kind.is_limit());
         let document = Document::new(position.source, source, document);
-        results.late.configuration |= must_be_read_first(source, &document.header);
+        results.late.configuration |= must_be_read_first(composition, source, &document.header);
         let mut diagnostics = Vec::new();
-        document.flatten(&mut parsed, &mut diagnostics);
+        document.flatten(composition, &mut parsed, &mut diagnostics);
         results.findings.append(RunFindings::new(diagnostics));
     }
     let (patterns, learned) = (Vec::new(), BTreeMap::new());

@@ -12,18 +12,23 @@ use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Location};
 use kubefoundry_kubernetes::header::Header;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_transform::{Configuration, Trust};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Reads the options of a run and appends their problems.
-pub(crate) fn read_options(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
+pub fn read_options(
+    composition: &'static Composition,
+    sources: &SourceSet,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Options {
     let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-    let mut options = Options { crds: has_crds, ..Options::default() };
+    let mut options = Options { crds: has_crds, ..Options::new(composition) };
     apply_model_configs(sources, &mut options, diagnostics);
     apply_options(sources, &mut options, diagnostics);
-    options.settings.fill_defaults(crate::composition::sections());
-    options.nodes = read_nodes(sources, diagnostics);
+    options.settings.fill_defaults(composition.sections());
+    options.nodes = read_nodes(composition, sources, diagnostics);
     options
 }
 
@@ -31,7 +36,7 @@ pub(crate) fn read_options(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic
 fn apply_model_configs(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::ModelConfig) {
         let Some(model) = &source.subject else { continue };
-        let mut documents = reading::Documents::new(source, &yaml::Limits::default());
+        let mut documents = reading::Documents::new(options.composition, source, &yaml::Limits::default());
         for document in documents.by_ref() {
             let (text, root) = (source.text.as_str(), &document.root);
             let scope = DocumentScope { source: id, text, document: document.index, root, object: None };
@@ -39,7 +44,7 @@ fn apply_model_configs(sources: &SourceSet, options: &mut Options, diagnostics: 
             for problem in &document.problems {
                 report_failure(problem, &mut findings);
             }
-            for section in crate::composition::sections().filter(|section| section.uses_model_configs) {
+            for section in options.composition.sections().filter(|section| section.uses_model_configs) {
                 let trust = if source.is_found { Trust::Found } else { Trust::Named };
                 options.settings.read_model_config(&section, model, root, trust, &mut findings);
             }
@@ -55,7 +60,7 @@ pub(super) fn read_crds<'s>(
     options: &Options,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Crds<'s>> {
-    options.crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds())).and_then(
+    options.crds.then(|| Crds::from_sources(sources, options.composition.crd_kinds())).and_then(
         |(crds, mut problems)| {
             // With an unreadable CRD it is unknown what is installed.
             let is_usable = problems.is_empty();
@@ -69,7 +74,7 @@ pub(super) fn read_crds<'s>(
 fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     let mut has_named_policy = false;
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
-        let mut documents = reading::Documents::new(source, &yaml::Limits::default());
+        let mut documents = reading::Documents::new(options.composition, source, &yaml::Limits::default());
         let mut is_empty = true;
         for document in documents.by_ref() {
             is_empty = false;
@@ -139,7 +144,7 @@ pub(super) fn configure_inline(
                 let scope = DocumentScope { source: id, text, document: document.index, root, object };
                 let mut findings = Findings::new(scope);
                 let path = FieldPath::parse("providers").index(position);
-                if check_provider_config(provider, &path, &mut findings) {
+                if check_provider_config(options.composition, provider, &path, &mut findings) {
                     configuration.read(&path, &mut findings);
                 }
                 diagnostics.extend(findings.into_diagnostics());
@@ -150,9 +155,14 @@ pub(super) fn configure_inline(
 }
 
 /// Checks the `apiVersion` and `kind` of an inline configuration. Returns whether they are right.
-fn check_provider_config(node: &yaml::Node<'_>, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+fn check_provider_config(
+    composition: &Composition,
+    node: &yaml::Node<'_>,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) -> bool {
     let header = Header::from_node(node);
-    let is_config = crate::composition::configured_by(&header).is_some();
+    let is_config = composition.configured_by(&header).is_some();
     if !is_config {
         let (version, kind) = (&header.api_version, &header.kind);
         let message = format!(

@@ -4,11 +4,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::composition::may_hold_input;
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_transform::InputObject;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::spelling::may_be_binary;
@@ -75,11 +75,11 @@ impl Document<'_> {
     }
 
     /// Returns whether the document may contain an object that kubefoundry handles or reports, in any spelling.
-    pub(super) fn may_hold_input(&self) -> bool {
+    pub(super) fn may_hold_input(&self, composition: &Composition) -> bool {
         // A directive is not a part of the document, but can give its tags another meaning.
         let directives = self.text.get(..self.span.start).unwrap_or_default();
         may_be_binary(directives.as_bytes())
-            || self.text.get(self.span.start..self.span.end).is_some_and(may_hold_input)
+            || self.text.get(self.span.start..self.span.end).is_some_and(|text| composition.may_hold_input(text))
     }
 
     /// Reports the problems of strict parsing.
@@ -91,7 +91,12 @@ impl Document<'_> {
 
     /// Appends the document, or the items of a list, recursively. The problems of a list are reported if it may contain
     /// an object of an input kind. A list that exceeded a limit has no items.
-    pub(super) fn flatten(self, documents: &mut Vec<Self>, diagnostics: &mut Vec<Diagnostic>) {
+    pub(super) fn flatten(
+        self,
+        composition: &Composition,
+        documents: &mut Vec<Self>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
         if !self.header.is_list() {
             documents.push(self);
             return;
@@ -103,7 +108,7 @@ impl Document<'_> {
         };
         let is_in_an_item =
             |problem: &Failure| items.is_some_and(|items| items.items().iter().any(|item| is_within(item, problem)));
-        if self.may_hold_input() {
+        if self.may_hold_input(composition) {
             // Each item reports its own problems later, but a partial list has no items.
             let partial = self.is_partial();
             for problem in self.problems.iter().filter(|problem| partial || !is_in_an_item(problem)) {
@@ -136,7 +141,7 @@ impl Document<'_> {
             }
             let span = item.span;
             let object = InputObject { source, text, document, header: item_header, root: item, problems };
-            Self { object, span, item: true }.flatten(documents, diagnostics);
+            Self { object, span, item: true }.flatten(composition, documents, diagnostics);
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::conformance::CrdSchemas;
 use super::kept_choices::KeptChoices;
 use super::skeletons::Skeletons;
-use crate::composition;
 use crate::options::Options;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::header::Header;
@@ -67,7 +66,7 @@ impl<'s> Environment<'s> {
             configuration,
             schemas: schemas.map(|schemas| schemas as &dyn InstalledSchemas),
             nodes: options.nodes.as_deref(),
-            generates: composition::generates,
+            transforms: options.composition.transforms(),
             thoroughness,
             chosen,
         }

@@ -21,22 +21,22 @@ use super::skeletons::Skeletons;
 use super::suppress::Suppression;
 use super::survey::Survey;
 use crate::codes;
-use crate::composition::MODELS;
 use crate::options::Options;
 use kubefoundry_crd::Crds;
+use kubefoundry_deployment::ir::Deployment;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Severity};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::composition::{Composition, MODELS};
 use kubefoundry_model::conformance;
-use kubefoundry_model::ir::Deployment;
-use kubefoundry_model::providers;
 use kubefoundry_model::select;
 use kubefoundry_model::select::{PriorChoice, StepBudget};
 use kubefoundry_model::validate;
-use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_provider::Provider;
 use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -110,20 +110,20 @@ impl Evaluator {
     ///
     /// # Errors
     /// Returns the findings in options, or in texts that should contain CRDs.
-    pub(crate) fn read(sources: &SourceSet) -> Result<Self, Vec<Diagnostic>> {
+    pub(crate) fn read(composition: &'static Composition, sources: &SourceSet) -> Result<Self, Vec<Diagnostic>> {
         let mut diagnostics = Vec::new();
-        let options = read_options(sources, &mut diagnostics);
+        let options = read_options(composition, sources, &mut diagnostics);
         let crds = read_crds(sources, &options, &mut diagnostics).map(Crds::into_owned);
         if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(diagnostics);
         }
-        let catalog = Catalog::without_builtin(options.rule_limits);
+        let catalog = Catalog::without_builtin(composition.providers(), options.rule_limits);
         Ok(Self::new(options, catalog, crds, sources))
     }
 
     /// Returns an evaluator with the provider configurations in `sources`, and the findings in them.
     pub(crate) fn with_providers(&self, sources: &SourceSet, providers: Providers) -> (Self, Vec<Diagnostic>) {
-        let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(sources));
+        let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(self.options.composition, sources));
         let mut catalog = prepared::catalog(&self.options, providers);
         let problems = configure(&mut catalog, sources, &self.options, &mut survey);
         let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.read_failures.relevant);
@@ -162,6 +162,11 @@ impl Evaluator {
     /// Returns the providers that can be selected.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Finds a provider that the program renders.
+    pub(crate) fn find_provider(&self, name: &str) -> Option<&'static dyn Provider> {
+        self.options.composition.find_provider(name)
     }
 
     /// Returns the CRDs, if it is known what is installed.
@@ -210,7 +215,7 @@ impl Evaluator {
         }
         // For a provider that kubefoundry does not render, the result is the ModelDeployment itself, and the caller has
         // it.
-        if decision.as_ref().and_then(Decision::provider).is_some_and(|name| providers::find(name).is_none()) {
+        if decision.as_ref().and_then(Decision::provider).is_some_and(|name| self.find_provider(name).is_none()) {
             objects.clear();
         }
         let diagnostics = self.finalize(findings, &document, thoroughness);
@@ -276,7 +281,7 @@ impl Evaluator {
         document: &Document<'_>,
         thoroughness: Thoroughness,
     ) -> Vec<Diagnostic> {
-        let suppressions = Suppression::from_document(document).into_iter().collect();
+        let suppressions = Suppression::from_document(self.options.composition, document).into_iter().collect();
         findings.suppress(suppressions, thoroughness != Thoroughness::Needed);
         let stored = findings.into_parts().0.into_iter();
         let mut diagnostics: Vec<Diagnostic> = stored.filter_map(|finding| self.options.adjust(finding)).collect();
@@ -308,7 +313,7 @@ impl Evaluator {
 
     /// Chooses the CRD version of a provider, or returns the finding that explains why there is none.
     pub(crate) fn find_crd_version(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
-        let Some(provider) = providers::find(provider) else { return (None, None) };
+        let Some(provider) = self.find_provider(provider) else { return (None, None) };
         let root = Node { value: yaml::Value::Null, span: Span::default() };
         let scope = DocumentScope { source: self.source, text: "", document: 0, root: &root, object: None };
         let mut findings = Findings::new(scope);

@@ -11,7 +11,6 @@
 use super::document::Document;
 use super::operations::{self, PatchTarget};
 use super::role::Role;
-use crate::composition::{self, may_hold_input};
 use crate::options::Options;
 use crate::reading;
 use kubefoundry_diagnostics::source::{Purpose, Source};
@@ -30,13 +29,14 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let entries_of = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
     let entries = entries_of("patches").iter().chain(entries_of("patchesJson6902"));
-    let with_target =
-        entries.filter_map(|entry| Some((entry.get("patch")?, PatchTarget::from_entry(entry, has_input_kinds))));
+    let with_target = entries.filter_map(|entry| {
+        Some((entry.get("patch")?, PatchTarget::from_entry(options.composition, entry, has_input_kinds)))
+    });
     let without_target =
         entries_of("patchesStrategicMerge").iter().chain(entries_of("generators")).map(|text| (text, None));
     let mut diagnostics = Vec::new();
     for (node, target) in with_target.chain(without_target) {
-        if let Some(text) = node.as_str().filter(|text| target.is_some() || may_hold_input(text)) {
+        if let Some(text) = node.as_str().filter(|text| target.is_some() || options.composition.may_hold_input(text)) {
             InlinePatch { kustomization, source, node, target }.check(text, options, &mut diagnostics);
         }
     }
@@ -102,7 +102,7 @@ impl InlinePatch<'_, '_> {
             let document = Document { object, span, item: true };
             let mut findings = Findings::new(document.scope());
             // Patches of other kinds are not checked.
-            if composition::owner_of_group(document.header.group()).is_some()
+            if options.composition.owner_of_group(document.header.group()).is_some()
                 && let Role::Patch(transform) = Role::classify(&document, Purpose::Input, true, options, &mut findings)
             {
                 document.report_problems(&mut findings);

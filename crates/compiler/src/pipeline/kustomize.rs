@@ -1,6 +1,7 @@
 //! Reads from a `kustomization.yaml` which files are patches, that is, incomplete objects.
 
 use super::operations::PatchTarget;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_yaml::Node;
 
 /// The API group of kustomizations.
@@ -19,12 +20,17 @@ pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
 /// Returns the files that a kustomization applies as patches (`patches[].path`, `patchesStrategicMerge[]`,
 /// `patchesJson6902[].path`), relative to the same directory as its own path, each with the input kind that its
 /// `target` names. `has_input_kinds` states whether the input has objects of input kinds.
-pub(super) fn patch_paths(source: &str, root: &Node<'_>, has_input_kinds: bool) -> Vec<(String, Option<PatchTarget>)> {
+pub(super) fn patch_paths(
+    composition: &Composition,
+    source: &str,
+    root: &Node<'_>,
+    has_input_kinds: bool,
+) -> Vec<(String, Option<PatchTarget>)> {
     let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
     let entries_of = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
     let entries = entries_of("patches").iter().chain(entries_of("patchesJson6902"));
-    let with_target =
-        entries.filter_map(|entry| Some((entry.get("path")?, PatchTarget::from_entry(entry, has_input_kinds))));
+    let with_target = entries
+        .filter_map(|entry| Some((entry.get("path")?, PatchTarget::from_entry(composition, entry, has_input_kinds))));
     with_target
         .chain(entries_of("patchesStrategicMerge").iter().map(|path| (path, None)))
         .filter_map(|(path, target)| Some((path.as_str()?, target)))
@@ -35,12 +41,12 @@ pub(super) fn patch_paths(source: &str, root: &Node<'_>, has_input_kinds: bool) 
 }
 
 /// Returns the files that a kustomization applies as patches.
-pub(crate) fn patch_files(source: &str, root: &Node<'_>) -> Vec<String> {
-    patch_paths(source, root, true).into_iter().map(|(path, _)| path).collect()
+pub fn patch_files(composition: &Composition, source: &str, root: &Node<'_>) -> Vec<String> {
+    patch_paths(composition, source, root, true).into_iter().map(|(path, _)| path).collect()
 }
 
 /// Joins a relative path to a directory and resolves `.` and `..` lexically.
-pub(crate) fn normalize(directory: &str, path: &str) -> String {
+pub fn normalize(directory: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let directory = if path.starts_with('/') { "/" } else { directory };
     let is_absolute = directory.starts_with('/');

@@ -10,7 +10,6 @@ use super::environment::{Environment, PatchedDeployment};
 use super::form::OutputForm;
 use super::identity_hash::IdentityHash;
 use super::{policy, skeletons};
-use crate::composition;
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::{Findings, ObjectRef};
 use kubefoundry_kubernetes::api_group;
@@ -184,7 +183,7 @@ pub(super) fn finish<'d, O: OutputForm>(
             check_change(&unchanged_object(changed, set), &changed.object, schemas, &mut findings);
         }
     }
-    let release = decision.as_ref().and_then(composition::operator_release);
+    let release = decision.as_ref().and_then(|facts| environment.options.composition.operator_release(facts));
     let mut misfits: Vec<usize> = Vec::new();
     if let Some(skeletons) = environment.patch_skeletons {
         // A patch is checked in every run, because nothing else reads its fields.

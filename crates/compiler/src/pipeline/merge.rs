@@ -7,11 +7,16 @@ use super::findings::{RunFindings, deduplicate_run_findings};
 use super::sort;
 use crate::options::Options;
 use kubefoundry_diagnostics::source::{Environment, SourceSet};
+use kubefoundry_model::composition::Composition;
 
 /// Merges the results of environments, in their order. A finding in a text that several environments share, such as
 /// options, is reported once.
-pub(super) fn merge<O>(parts: Vec<(Environment, Compilation<O>)>, sources: &SourceSet) -> Compilation<O> {
-    let mut merged = Compilation::empty(Options::default());
+pub(super) fn merge<O>(
+    composition: &'static Composition,
+    parts: Vec<(Environment, Compilation<O>)>,
+    sources: &SourceSet,
+) -> Compilation<O> {
+    let mut merged = Compilation::empty(Options::new(composition));
     let mut findings = RunFindings::default();
     for (number, (environment, part)) in parts.into_iter().enumerate() {
         let first_decision = merged.decisions.len();

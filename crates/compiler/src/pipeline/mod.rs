@@ -35,9 +35,9 @@ mod map;
 mod merge;
 mod operations;
 mod patch_judge;
-pub(crate) mod policy;
+pub mod policy;
 mod prepared;
-pub(crate) mod probe;
+pub mod probe;
 mod renderer;
 mod results;
 mod role;
@@ -55,10 +55,9 @@ mod text_map;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use crate::composition::may_hold_input;
 pub(crate) use cache::ResultCache;
 pub use compilation::{Compilation, CompiledEnvironment, Output};
-pub(crate) use context::read_options;
+pub use context::read_options;
 pub use decision::{Decision, OutputRole, Providers};
 pub use evaluator::Evaluation;
 pub(crate) use evaluator::Evaluator;
@@ -66,8 +65,8 @@ pub use form::{OutputForm, YamlText};
 pub use kept_choices::KeptChoices;
 pub use kubefoundry_kubernetes::header::Header;
 pub use kubefoundry_transform::{GpuCount, ResolvedField, Thoroughness};
-pub(crate) use kustomize::{normalize, patch_files};
-pub(crate) use prepared::{Attempt, InputDeployment, PreparedRun};
+pub use kustomize::{normalize, patch_files};
+pub use prepared::{Attempt, InputDeployment, PreparedRun};
 pub use probe::Fate;
 pub use renderer::{ListItems, RenderedDocument, Renderer};
 pub use role::InputDocument;
@@ -75,13 +74,13 @@ pub use stream::CHUNK_BYTES;
 pub use suppress::{IgnoringObject, NAME as IGNORE_ANNOTATION, ignoring_objects};
 
 use crate::codes;
-use crate::composition;
 use conformance::CrdSchemas;
 use context::read_crds;
 use findings::deduplicate_run_findings;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
+use kubefoundry_model::composition::{Composition, MODELS};
 use results::DocumentResults;
 use run::Run;
 use skeletons::Skeletons;
@@ -90,6 +89,7 @@ use skeletons::Skeletons;
 ///
 /// ```
 /// use kubefoundry_compiler::{Thoroughness, compile};
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
@@ -101,13 +101,13 @@ use skeletons::Skeletons;
 ///   engine: {type: vllm}
 ///   resources: {gpu: {count: 1}}
 /// ");
-/// let compilation = compile(&sources, Thoroughness::Needed);
+/// let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
 /// assert!(!compilation.has_errors());
 /// assert_eq!(&*compilation.outputs[0].identity.kind, "DynamoGraphDeployment");
 /// assert_eq!(compilation.decisions[0].reason(), Some("default → dynamo (GPU inference default)"));
 /// ```
-pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
-    compile_as(sources, thoroughness)
+pub fn compile(composition: &'static Composition, sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
+    compile_as(composition, sources, thoroughness)
 }
 
 /// Like [`compile`], with each object in the form that the caller needs.
@@ -116,6 +116,7 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
 ///
 /// ```
 /// use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_compiler::Thoroughness;
 /// let mut sources = SourceSet::default();
@@ -128,11 +129,15 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
 ///   engine: {type: vllm}
 ///   resources: {gpu: {count: 1}}
 /// ");
-/// let compilation: Compilation<YamlText> = compile_as(&sources, Thoroughness::Needed);
+/// let compilation: Compilation<YamlText> = compile_as(&BUILTIN, &sources, Thoroughness::Needed);
 /// assert!(compilation.outputs[0].object.as_str().starts_with("apiVersion: nvidia.com/v1alpha1\n"));
 /// ```
-pub fn compile_as<O: OutputForm>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
-    compile_with(sources, thoroughness, None, |run, _| run.results())
+pub fn compile_as<O: OutputForm>(
+    composition: &'static Composition,
+    sources: &SourceSet,
+    thoroughness: Thoroughness,
+) -> Compilation<O> {
+    compile_with(composition, sources, thoroughness, None, |run, _| run.results())
 }
 
 /// Like [`compile_as`], but deployments that name no provider keep the one that was selected for them before.
@@ -142,6 +147,7 @@ pub fn compile_as<O: OutputForm>(sources: &SourceSet, thoroughness: Thoroughness
 /// ```
 /// use kubefoundry_compiler::pipeline::{Compilation, KeptChoices, compile_keeping};
 /// use kubefoundry_compiler::session::PriorChoice;
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_compiler::{Thoroughness, compile};
 /// let mut sources = SourceSet::default();
@@ -151,24 +157,26 @@ pub fn compile_as<O: OutputForm>(sources: &SourceSet, thoroughness: Thoroughness
 /// metadata: {name: phi}
 /// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
 /// ");
-/// let phi = compile(&sources, Thoroughness::Needed).decisions[0].object.clone();
+/// let phi = compile(&BUILTIN, &sources, Thoroughness::Needed).decisions[0].object.clone();
 /// let chosen = PriorChoice { provider: "kuberay".to_owned(), reason: "cost policy".to_owned() };
 /// let kept = KeptChoices::from_iter([(phi, chosen)]);
-/// let compilation: Compilation = compile_keeping(&sources, Thoroughness::Needed, kept);
+/// let compilation: Compilation = compile_keeping(&BUILTIN, &sources, Thoroughness::Needed, kept);
 /// assert_eq!(compilation.decisions[0].provider(), Some("kuberay"));
 /// ```
 pub fn compile_keeping<O: OutputForm>(
+    composition: &'static Composition,
     sources: &SourceSet,
     thoroughness: Thoroughness,
     kept_choices: KeptChoices,
 ) -> Compilation<O> {
-    let mut compilation = compile_with(sources, thoroughness, Some(&kept_choices), |run, _| run.results());
+    let mut compilation = compile_with(composition, sources, thoroughness, Some(&kept_choices), |run, _| run.results());
     compilation.kept_choices = Arc::new(kept_choices);
     compilation
 }
 
 /// Like [`compile_as`], but reuses the results that the cache of each environment has for unchanged documents.
 pub(crate) fn compile_cached<O: OutputForm>(
+    composition: &'static Composition,
     sources: &SourceSet,
     thoroughness: Thoroughness,
     caches: &mut BTreeMap<Option<Arc<str>>, ResultCache<O>>,
@@ -176,31 +184,35 @@ pub(crate) fn compile_cached<O: OutputForm>(
     let names = sources.environments().iter().filter_map(|it| it.label());
     let names: BTreeSet<&str> = names.collect();
     caches.retain(|name, _| name.as_deref().is_none_or(|name| names.contains(name)));
-    compile_with(sources, thoroughness, None, |run, name| caches.entry(name.cloned()).or_default().results(run))
+    compile_with(composition, sources, thoroughness, None, |run, name| {
+        caches.entry(name.cloned()).or_default().results(run)
+    })
 }
 
 /// Reads the input of a run and passes it to `work`.
 ///
 /// # Errors
 /// The errors of options or configurations, which every run reports as well.
-pub(crate) fn with_prepared_run<T>(
+pub fn with_prepared_run<T>(
+    composition: &'static Composition,
     sources: &SourceSet,
     providers: Providers,
     work: impl FnOnce(&PreparedRun<'_>) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
-    prepared::with_prepared_run(sources, providers, patch_judge::judge, work)
+    prepared::with_prepared_run(composition, sources, providers, patch_judge::judge, work)
 }
 
 /// Runs the pipeline, once for each environment of the input; `document_results` transforms the documents of an
 /// environment with a name or takes their results from a cache.
 fn compile_with<O: OutputForm>(
+    composition: &'static Composition,
     sources: &SourceSet,
     thoroughness: Thoroughness,
     kept_choices: Option<&KeptChoices>,
     mut document_results: impl for<'r> FnMut(&'r Run<'r>, Option<&Arc<str>>) -> DocumentResults<'r, O>,
 ) -> Compilation<O> {
     if sources.environments().is_empty() {
-        return compile_view(sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, |run| {
+        return compile_view(composition, sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, |run| {
             document_results(run, None)
         });
     }
@@ -209,15 +221,16 @@ fn compile_with<O: OutputForm>(
         let view = sources.in_environment(environment);
         let kept_choices = kept_choices.and_then(|kept| kept.of_environment(environment.label()));
         let name = environment.label().map(|_| &environment.name);
-        let part =
-            compile_view(&view, thoroughness, kept_choices, EmptyInput::Allowed, |run| document_results(run, name));
+        let part = compile_view(composition, &view, thoroughness, kept_choices, EmptyInput::Allowed, |run| {
+            document_results(run, name)
+        });
         parts.push((environment.clone(), part));
     }
-    let merged = merge::merge(parts, sources);
+    let merged = merge::merge(composition, parts, sources);
     let is_empty = !merged.inputs.iter().any(|input| input.rendered);
     if is_empty && !merged.has_errors() && merged.environments.iter().any(|it| !it.options.allow_empty) {
         // One environment may be empty, but not the whole input. The texts as a whole tell why there is nothing.
-        return compile_view(sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, |run| {
+        return compile_view(composition, sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, |run| {
             document_results(run, None)
         });
     }
@@ -233,6 +246,7 @@ enum EmptyInput {
 
 /// Runs the pipeline over all texts of a set or of a view.
 fn compile_view<O: OutputForm>(
+    composition: &'static Composition,
     sources: &SourceSet,
     thoroughness: Thoroughness,
     kept_choices: Option<&KeptChoices>,
@@ -240,7 +254,7 @@ fn compile_view<O: OutputForm>(
     document_results: impl for<'r> FnOnce(&'r Run<'r>) -> DocumentResults<'r, O>,
 ) -> Compilation<O> {
     let mut diagnostics = Vec::new();
-    let options = read_options(sources, &mut diagnostics);
+    let options = read_options(composition, sources, &mut diagnostics);
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         // With invalid options, any finding in the input could be wrong.
         sort(&mut diagnostics, sources);
@@ -261,10 +275,10 @@ fn compile_view<O: OutputForm>(
     let has_errors = findings.has_errors();
     let allows_empty = options.allow_empty || empty_input == EmptyInput::Allowed;
     if is_empty && !allows_empty && !has_errors {
-        let message = format!("the input has no {} to render", composition::MODELS.kind().1);
+        let message = format!("the input has no {} to render", MODELS.kind().1);
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("pass a file or directory with one, or set allowEmpty: true in the Render options");
-        if let Some(help) = inputs.iter().find_map(|input| help_for_untransformed(input)) {
+        if let Some(help) = inputs.iter().find_map(|input| help_for_untransformed(composition, input)) {
             diagnostic = diagnostic.help(help.to_owned());
         }
         diagnostic.location = location_of_empty_input(sources, inputs.is_empty() && read_failures.foreign.is_empty());
@@ -298,9 +312,9 @@ fn compile_view<O: OutputForm>(
 }
 
 /// Explains how to have an object transformed that is left to its own controller.
-fn help_for_untransformed(input: &InputDocument) -> Option<&'static str> {
+fn help_for_untransformed(composition: &Composition, input: &InputDocument) -> Option<&'static str> {
     let header = &input.header;
-    let transform = composition::transform_of_kind(header.group(), &header.kind);
+    let transform = composition.transform_of_kind(header.group(), &header.kind);
     let transform = transform.filter(|transform| transform.needs_set() && !input.rendered && !input.patch)?;
     Some(transform.handled_description())
 }

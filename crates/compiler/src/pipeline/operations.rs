@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::composition::{TRANSFORMS, kinds_of};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, ObjectRef};
+use kubefoundry_model::composition::{Composition, kinds_of};
 use kubefoundry_transform::AnyTransform;
 use kubefoundry_yaml::{MappingEntry, Node, Span, Value};
 
@@ -31,11 +31,11 @@ impl fmt::Debug for PatchTarget {
 impl PatchTarget {
     /// Returns the target of an entry of `patches`, if it is an input kind: in an API group of a transformation or, if
     /// `has_input_kinds` states that the input has objects of such kinds, without a group.
-    pub(super) fn from_entry(entry: &Node<'_>, has_input_kinds: bool) -> Option<Self> {
+    pub(super) fn from_entry(composition: &Composition, entry: &Node<'_>, has_input_kinds: bool) -> Option<Self> {
         let target = entry.get("target")?;
         let word = |key: &str| target.get(key).and_then(Node::as_str);
         let target_kind = word("kind")?;
-        let owners = TRANSFORMS.iter().copied().filter(|transform| transform.owns_groups());
+        let owners = composition.transforms().iter().copied().filter(|transform| transform.owns_groups());
         let mut kinds = owners.flat_map(|transform| kinds_of(transform).map(move |kind| (transform, kind)));
         let (transform, kind) = kinds.find(|(_, kind)| *kind == target_kind)?;
         let group = word("group");

@@ -15,11 +15,12 @@ use super::probe::change::{FieldChange, apply_edits, variants};
 use super::probe::compare_outputs;
 use super::probe::difference::{OutputDifference, OutputPlace, leaves};
 use crate::codes;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_model::patches::patch_paths;
-use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_provider::Provider;
 use kubefoundry_transform::{PatchWrite, PatchedObject, StepBudget, Thoroughness};
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -58,7 +59,8 @@ pub(super) fn judge(subject: PatchedDeployment<'_>, environment: &Environment<'_
         report_undecided(subject, &contested, "the deployment has too many fields to try them all", findings);
         return;
     }
-    let trial = Trial { deployment, base: &base, provider: subject.provider, contested: &contested };
+    let provider = subject.provider.and_then(|name| environment.options.composition.find_provider(name));
+    let trial = Trial { deployment, base: &base, provider, contested: &contested };
     let mut owners: Vec<(FieldPath, BTreeSet<OutputPlace>)> = Vec::new();
     for field in fields.into_iter().filter(|field| may_decide(&field.path)) {
         let value = serde_json::from_str(&field.value).unwrap_or_default();
@@ -124,7 +126,7 @@ fn renames_components(path: &FieldPath) -> bool {
 struct Trial<'t, 'p> {
     deployment: InputDeployment<'p>,
     base: &'t Attempt,
-    provider: Option<&'t str>,
+    provider: Option<&'static dyn Provider>,
     /// The values that patches change.
     contested: &'t BTreeSet<OutputPlace>,
 }

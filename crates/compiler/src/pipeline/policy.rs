@@ -86,7 +86,7 @@ fn report(found: &[Found], policy: &PodPolicy, findings: &mut Findings<'_>) {
 }
 
 /// Returns the options that the pods of objects need besides those of a policy.
-pub(crate) fn needed_options(objects: &[Value], policy: &PodPolicy) -> Vec<String> {
+pub fn needed_options(objects: &[Value], policy: &PodPolicy) -> Vec<String> {
     let found = objects.iter().flat_map(|object| violations(object, policy));
     options_for(&found.map(|violation| violation.permission).collect())
 }

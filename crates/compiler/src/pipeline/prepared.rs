@@ -14,24 +14,24 @@ use super::role::Role;
 use super::scan::ReadPlan;
 use super::skeletons::Skeletons;
 use super::survey::Survey;
-use crate::composition::MODELS;
 use crate::options::Options;
+use kubefoundry_deployment::ir::Deployment;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::ir::Deployment;
+use kubefoundry_model::composition::{Composition, MODELS};
 use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::validate;
-use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_transform::{InputObject, PatchedObject, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// A run whose input has been read, before its first deployment is transformed.
-pub(crate) struct PreparedRun<'p> {
+pub struct PreparedRun<'p> {
     environment: &'p Environment<'p>,
     catalog: &'p Catalog,
     /// The deployments of the input, in order.
@@ -43,19 +43,20 @@ pub(crate) struct PreparedRun<'p> {
 /// # Errors
 /// The errors of options or configurations, which every run reports as well.
 pub(crate) fn with_prepared_run<T>(
+    composition: &'static Composition,
     sources: &SourceSet,
     providers: Providers,
     patch_judge: PatchJudge,
     work: impl FnOnce(&PreparedRun<'_>) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
-    let options = read_options(sources, &mut diagnostics);
+    let options = read_options(composition, sources, &mut diagnostics);
     let is_error = |finding: &Diagnostic| finding.severity == Severity::Error;
     if diagnostics.iter().any(is_error) {
         return Err(diagnostics);
     }
     let crds = read_crds(sources, &options, &mut diagnostics);
-    let mut survey = Survey::new(sources, &options, &ReadPlan::everything(sources));
+    let mut survey = Survey::new(sources, &options, &ReadPlan::everything(composition, sources));
     let mut catalog = catalog(&options, providers);
     let problems = configure(&mut catalog, sources, &options, &mut survey);
     if problems.iter().any(is_error) {
@@ -88,30 +89,30 @@ pub(crate) fn with_prepared_run<T>(
 /// Returns the providers that can be selected before any configuration is read.
 pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
     match providers {
-        Providers::All => Catalog::with_builtin(options.rule_limits),
-        Providers::Configured => Catalog::without_builtin(options.rule_limits),
+        Providers::All => options.composition.configuration(options.rule_limits),
+        Providers::Configured => Catalog::without_builtin(options.composition.providers(), options.rule_limits),
     }
 }
 
 impl<'p> PreparedRun<'p> {
     /// Returns the deployments of the input, in order.
-    pub(crate) fn deployments(&self) -> impl Iterator<Item = InputDeployment<'p>> {
+    pub fn deployments(&self) -> impl Iterator<Item = InputDeployment<'p>> {
         let Self { environment, catalog, .. } = *self;
         self.deployments.iter().map(move |document| InputDeployment { document, environment, catalog })
     }
 
     /// Returns the providers that can be selected.
-    pub(crate) fn catalog(&self) -> &'p Catalog {
+    pub fn catalog(&self) -> &'p Catalog {
         self.catalog
     }
 
     /// Returns the options of the run.
-    pub(crate) fn options(&self) -> &'p Options {
+    pub fn options(&self) -> &'p Options {
         self.environment.options
     }
 
     /// Runs a deployment that is not part of a text.
-    pub(crate) fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
+    pub fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let document = Document::without_text(SourceId::default(), root.clone());
         Attempt::run(&document, &Environment { thoroughness, ..*self.environment }, steps)
     }
@@ -119,7 +120,7 @@ impl<'p> PreparedRun<'p> {
 
 /// A deployment of the input, with the environment to transform it.
 #[derive(Clone, Copy)]
-pub(crate) struct InputDeployment<'p> {
+pub struct InputDeployment<'p> {
     document: &'p Document<'p>,
     environment: &'p Environment<'p>,
     catalog: &'p Catalog,
@@ -127,12 +128,13 @@ pub(crate) struct InputDeployment<'p> {
 
 /// The result of running one deployment.
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub struct Attempt {
     /// The objects; empty if there is an error.
-    pub(crate) objects: Vec<Value>,
+    pub objects: Vec<Value>,
     /// The decision; `None` if the deployment could not be read.
-    pub(crate) decision: Option<Decision>,
-    pub(crate) findings: Vec<Diagnostic>,
+    pub decision: Option<Decision>,
+    /// The findings about it.
+    pub findings: Vec<Diagnostic>,
     /// The objects that patches changed.
     pub(super) patched: Vec<PatchedObject>,
 }
@@ -161,12 +163,12 @@ impl Attempt {
     }
 
     /// Returns whether there is an error.
-    pub(crate) fn is_refused(&self) -> bool {
+    pub fn is_refused(&self) -> bool {
         self.objects.is_empty()
     }
 
     /// Returns the selected provider.
-    pub(crate) fn provider(&self) -> Option<&str> {
+    pub fn provider(&self) -> Option<&str> {
         self.decision.as_ref()?.provider()
     }
 
@@ -191,37 +193,37 @@ impl<'p> InputDeployment<'p> {
     }
 
     /// Returns the source of the deployment.
-    pub(crate) fn source(&self) -> SourceId {
+    pub fn source(&self) -> SourceId {
         self.document.source
     }
 
     /// Returns the position of its document in the source.
-    pub(crate) fn index(&self) -> usize {
+    pub fn index(&self) -> usize {
         self.document.index()
     }
 
     /// Returns a reference to the deployment.
-    pub(crate) fn object(&self) -> ObjectRef {
+    pub fn object(&self) -> ObjectRef {
         self.document.header.object()
     }
 
     /// Returns the node of the deployment.
-    pub(crate) fn root(&self) -> &'p Node<'p> {
+    pub fn root(&self) -> &'p Node<'p> {
         &self.document.root
     }
 
     /// Returns the providers that can be selected.
-    pub(crate) fn catalog(&self) -> &'p Catalog {
+    pub fn catalog(&self) -> &'p Catalog {
         self.catalog
     }
 
     /// Returns the options of the run.
-    pub(crate) fn options(&self) -> &'p Options {
+    pub fn options(&self) -> &'p Options {
         self.environment.options
     }
 
     /// Returns the deployment with its defaults, if it can be read.
-    pub(crate) fn deployment(&self) -> Option<Deployment> {
+    pub fn deployment(&self) -> Option<Deployment> {
         self.deployment_of(&self.document.root)
     }
 
@@ -235,7 +237,7 @@ impl<'p> InputDeployment<'p> {
     }
 
     /// Runs the deployment unchanged.
-    pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
+    pub fn run(&self, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let environment = Environment { thoroughness, skeletons: None, ..*self.environment };
         Attempt::run(self.document, &environment, steps)
     }
@@ -246,7 +248,7 @@ impl<'p> InputDeployment<'p> {
     }
 
     /// Runs another node in place of the deployment.
-    pub(crate) fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
+    pub fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let InputObject { source, text, document, header, .. } = &self.document.object;
         let new_header = Header::from_node(&root);
         // An item of a typed list may omit its type, which then comes from the list.

@@ -12,13 +12,13 @@ use super::document::Document;
 use super::evaluator::Evaluator;
 use super::prepared::Attempt;
 use super::role::InputDocument;
-use crate::composition::configured_by;
 use crate::options::Options;
 use crate::reading::Documents;
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Findings, ObjectRef, Severity};
 use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_transform::{Configuration as _, Thoroughness};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -78,21 +78,27 @@ impl<'s> Renderer<'s> {
     pub fn for_environment<O>(view: &'s SourceSet, compilation: &Compilation<O>, name: Option<&str>) -> Self {
         let sources = view;
         let options = compilation.options_of(name).clone();
-        let mut catalog = Catalog::with_builtin(options.rule_limits);
+        let mut catalog = options.composition.configuration(options.rule_limits);
         for (id, _) in sources.iter().filter(|(id, _)| compilation.configured.contains(id)) {
-            for document in
-                documents(sources, id, &options).iter().filter(|document| configured_by(&document.header).is_some())
+            for document in documents(sources, id, &options)
+                .iter()
+                .filter(|document| options.composition.configured_by(&document.header).is_some())
             {
                 catalog.read(&FieldPath::root(), &mut Findings::new(document.scope()));
             }
         }
         configure_inline(&mut catalog, sources, &options, &mut Vec::new());
         let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-        let crds = has_crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0.into_owned());
+        let crds = has_crds.then(|| Crds::from_sources(sources, options.composition.crd_kinds()).0.into_owned());
         let evaluator = Evaluator::new(options, catalog, crds, sources);
         let kept_choices = compilation.kept_choices.of_environment(name).cloned().unwrap_or_default();
         let evaluator = evaluator.with_kept_choices(Arc::new(kept_choices));
         Self { sources, evaluator }
+    }
+
+    /// Returns the providers and transformations of the program.
+    pub fn composition(&self) -> &'static Composition {
+        self.evaluator.options().composition
     }
 
     /// Returns a renderer with the options of another one.
@@ -190,8 +196,8 @@ impl<'s> Renderer<'s> {
 fn documents<'t>(sources: &'t SourceSet, id: SourceId, options: &Options) -> Vec<Document<'t>> {
     let source = sources.get(id);
     let mut all = Vec::new();
-    for document in Documents::new(source, &options.limits) {
-        Document::new(id, source, document).flatten(&mut all, &mut Vec::new());
+    for document in Documents::new(options.composition, source, &options.limits) {
+        Document::new(id, source, document).flatten(options.composition, &mut all, &mut Vec::new());
     }
     all
 }

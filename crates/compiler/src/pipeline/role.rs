@@ -3,15 +3,14 @@
 use super::document::Document;
 use super::identity_hash::IdentityHash;
 use crate::codes;
-use crate::composition;
-use crate::composition::TRANSFORMS;
 use crate::options::Options;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
-use kubefoundry_transform::{AllSettings, AnyTransform};
+use kubefoundry_model::composition::{Composition, kinds_of};
+use kubefoundry_transform::AnyTransform;
 use kubefoundry_yaml::{FieldPart, Node, Span, Value};
 
 /// An input document: its type and its place, so that it can be passed through byte for byte.
@@ -39,9 +38,9 @@ pub struct InputDocument {
 }
 
 impl InputDocument {
-    pub(super) fn new(document: &Document<'_>, is_patch: bool, settings: &AllSettings) -> Self {
+    pub(super) fn new(document: &Document<'_>, is_patch: bool, options: &Options) -> Self {
         let header = &document.header;
-        let transform = composition::transform_of_kind(header.group(), &header.kind).filter(|_| !is_patch);
+        let transform = options.composition.transform_of_kind(header.group(), &header.kind).filter(|_| !is_patch);
         Self {
             source: document.source,
             index: document.index(),
@@ -49,9 +48,9 @@ impl InputDocument {
             item: document.item,
             header: header.clone(),
             name_span: document.root.locate(&metadata().name(), FieldPart::Value),
-            rendered: transform.is_some_and(|transform| transform.handles(&document.root, settings)),
+            rendered: transform.is_some_and(|transform| transform.handles(&document.root, &options.settings)),
             patch: is_patch,
-            owner: owner_of(&document.root),
+            owner: owner_of(options.composition, &document.root),
             identity_hash: IdentityHash::from(header),
         }
     }
@@ -83,7 +82,7 @@ impl Role {
         let role = Self::classify_by_type(document, purpose, is_patch, options, findings);
         // What comes after a limit may be, or change, the type.
         let is_uncertain = document.is_partial() || document.has_ambiguous_type();
-        if matches!(role, Self::Other) && is_uncertain && document.may_hold_input() {
+        if matches!(role, Self::Other) && is_uncertain && document.may_hold_input(options.composition) {
             document.report_problems(findings);
         }
         role
@@ -100,16 +99,16 @@ impl Role {
         if document.is_partial() && (header.api_version.is_empty() || header.kind.is_empty()) {
             return Self::Other;
         }
-        if let Some(transform) = composition::owner_of_group(header.group()) {
+        if let Some(transform) = options.composition.owner_of_group(header.group()) {
             return Self::classify_in_owned_group(header, transform, purpose, is_patch, findings);
         }
-        if let Some(transform) = composition::transform_of_kind(header.group(), &header.kind) {
+        if let Some(transform) = options.composition.transform_of_kind(header.group(), &header.kind) {
             let is_handled =
                 purpose == Purpose::Input && !is_patch && transform.handles(&document.root, &options.settings);
             let is_transformed = is_handled && check_version(header, transform, findings);
             return if is_transformed { Self::Transformed(transform) } else { Self::Other };
         }
-        for transform in TRANSFORMS {
+        for transform in options.composition.transforms() {
             transform.report_misnamed(header, &options.settings, findings);
         }
         let is_unused_render = &*header.api_version == crate::options::render::API_VERSION && purpose == Purpose::Input;
@@ -168,7 +167,7 @@ fn check_version(header: &Header, transform: &dyn AnyTransform, findings: &mut F
 
 /// Reports a kind that the API group of a transformation does not have.
 fn report_unknown_kind(header: &Header, transform: &dyn AnyTransform, findings: &mut Findings<'_>) {
-    let kinds: Vec<&str> = composition::kinds_of(transform).collect();
+    let kinds: Vec<&str> = kinds_of(transform).collect();
     let (kind, expected) = (&*header.kind, kinds.join(" or "));
     let written = findings.scope().root.get("kind").filter(|it| it.value != Value::Null && it.as_str().is_none());
     if let Some(written) = written {
@@ -195,8 +194,8 @@ fn configures_a_function(root: &Node<'_>) -> bool {
 }
 
 /// Returns the origin that an object names in its ownership annotation: kind and `namespace/name`.
-fn owner_of(root: &Node<'_>) -> Option<String> {
-    TRANSFORMS.iter().find_map(|transform| {
+fn owner_of(composition: &Composition, root: &Node<'_>) -> Option<String> {
+    composition.transforms().iter().find_map(|transform| {
         let owner = annotation(root, transform.mark_groups(), transform.owner_annotation())?;
         Some(format!("{} {owner}", transform.kind().1))
     })

@@ -15,7 +15,6 @@ use super::scan::ReadPlan;
 use super::skeletons::Skeletons;
 use super::survey::Survey;
 use super::{set, stream};
-use crate::composition;
 use crate::options::Options;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_transform::Thoroughness;
@@ -37,7 +36,9 @@ impl Run<'_> {
     /// object is transformed, so that no document can be late.
     pub(super) fn results<O: OutputForm>(&self) -> DocumentResults<'_, O> {
         let plan = ReadPlan::new(self.sources, self.options);
-        self.run_plan(&plan).or_else(|| self.run_plan(&ReadPlan::everything(self.sources))).unwrap_or_default()
+        self.run_plan(&plan)
+            .or_else(|| self.run_plan(&ReadPlan::everything(self.options.composition, self.sources)))
+            .unwrap_or_default()
     }
 
     /// Processes every document, or returns `None` if the plan turns out to be invalid. If transformations look at
@@ -46,7 +47,7 @@ impl Run<'_> {
     fn run_plan<O: OutputForm>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
         let Self { sources, schemas, skeletons, options, thoroughness, kept_choices } = *self;
         let mut survey = Survey::new(sources, options, plan);
-        let mut configuration = composition::configuration(options.rule_limits);
+        let mut configuration = options.composition.configuration(options.rule_limits);
         let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
         let environment = Environment {

@@ -1,17 +1,17 @@
 //! Scans each text for the kinds that it names, before any text is parsed. The result determines the order in which
 //! texts are read, and which texts can be skipped. The header of a parsed document is what finally determines its kind.
 //!
-//! A text may only be skipped if [`composition::may_hold_input`] rules out every spelling of a relevant object. For the
+//! A text may only be skipped if [`Composition::may_hold_input`] rules out every spelling of a relevant object. For the
 //! order, the scan reads what follows `kind:`, and misses a kind in another spelling (`"Model\x44eployment"`, a key after
 //! `?`). If such a document appears where another order was needed, the run starts again with all texts read first and
 //! all objects kept.
 
 use super::kustomize;
 use super::text_map::TextMap;
-use crate::composition::{self, TRANSFORMS};
 use crate::options::Options;
 use crate::options::render::OutputMode;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use kubefoundry_model::composition::Composition;
 
 /// How a run processes each text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,10 +47,10 @@ pub(super) fn is_same_text(before: &SourceSet, id: SourceId, source: &Source) ->
 
 impl Scan {
     /// Searches texts. `before` are those of the last scan.
-    fn update(&mut self, sources: &SourceSet, before: &SourceSet) {
+    fn update(&mut self, composition: &Composition, sources: &SourceSet, before: &SourceSet) {
         let kinds_of = |(id, source): (SourceId, &Source)| {
             let known = self.0.get(id).filter(|_| is_same_text(before, id, source));
-            (id, known.copied().unwrap_or_else(|| NamedKinds::from_source(source)))
+            (id, known.copied().unwrap_or_else(|| NamedKinds::from_source(composition, source)))
         };
         self.0 = sources.iter().map(kinds_of).collect();
     }
@@ -75,13 +75,14 @@ struct NamedKinds {
 impl ReadPlan {
     /// Returns the plan for the first attempt.
     pub(super) fn new(sources: &SourceSet, options: &Options) -> Self {
-        let scanned: Vec<NamedKinds> = sources.iter().map(|(_, source)| NamedKinds::from_source(source)).collect();
+        let scanned: Vec<NamedKinds> =
+            sources.iter().map(|(_, source)| NamedKinds::from_source(options.composition, source)).collect();
         Self::from_kinds(sources, options, &scanned)
     }
 
     /// Like [`ReadPlan::new`], but searches only the texts that changed since the last scan, which was of `before`.
     pub(super) fn again(sources: &SourceSet, options: &Options, scan: &mut Scan, before: &SourceSet) -> Self {
-        scan.update(sources, before);
+        scan.update(options.composition, sources, before);
         Self::from_kinds(sources, options, &scan.0.iter().map(|(_, kinds)| *kinds).collect::<Vec<_>>())
     }
 
@@ -109,9 +110,9 @@ impl ReadPlan {
     }
 
     /// Returns the plan after a late document: all texts are read first, and all objects are kept.
-    pub(super) fn everything(sources: &SourceSet) -> Self {
+    pub(super) fn everything(composition: &Composition, sources: &SourceSet) -> Self {
         let mut resources = sources.iter().filter(|(_, source)| source.purpose.has_resources());
-        let has_input_kinds = resources.any(|(_, source)| composition::may_hold_input(&source.text));
+        let has_input_kinds = resources.any(|(_, source)| composition.may_hold_input(&source.text));
         let turn = |source: &Source| if source.purpose.has_resources() { ReadTurn::First } else { ReadTurn::Never };
         let texts = sources.iter().map(|(id, source)| (id, turn(source))).collect();
         Self { texts, keeps_set: true, skips: false, has_input_kinds }
@@ -154,7 +155,7 @@ impl LateDocuments {
 
 impl NamedKinds {
     /// Searches a text for the kinds that it names, without parsing it.
-    fn from_source(source: &Source) -> Self {
+    fn from_source(composition: &Composition, source: &Source) -> Self {
         let mut kinds = Self::default();
         if !source.purpose.has_resources() {
             return kinds;
@@ -163,7 +164,7 @@ impl NamedKinds {
         for word in kind_words(&source.text) {
             let word = word.strip_suffix("List").unwrap_or(word);
             kinds.kustomization |= kustomize::KINDS.contains(&word);
-            for transform in TRANSFORMS {
+            for transform in composition.transforms() {
                 let is_own = transform.kind().1 == word;
                 kinds.transformed |= is_own;
                 kinds.needs_set |= is_own && transform.needs_set();
@@ -171,7 +172,7 @@ impl NamedKinds {
             }
         }
         kinds.is_decisive |= kinds.kustomization || source.purpose == Purpose::Providers;
-        kinds.may_hold_input = composition::may_hold_input(&source.text);
+        kinds.may_hold_input = composition.may_hold_input(&source.text);
         kinds
     }
 
@@ -197,6 +198,7 @@ const KEY: &str = "kind";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubefoundry_composition::BUILTIN;
 
     fn sources(texts: &[&str]) -> SourceSet {
         let mut sources = SourceSet::default();
@@ -210,11 +212,11 @@ mod tests {
     #[test]
     fn all_texts_are_read_if_there_is_a_model() {
         let (model, web) = ("apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\n", "kind: Service\n");
-        let lint = Options { allow_empty: true, ..Options::default() };
+        let lint = Options { allow_empty: true, ..Options::new(&BUILTIN) };
         let skips = |texts: &[&str], options: &Options| ReadPlan::new(&sources(texts), options).skips;
         assert!(!skips(&[web, model], &lint));
         assert!(skips(&[web, web], &lint));
-        assert!(!skips(&[web, web], &Options::default()));
+        assert!(!skips(&[web, web], &Options::new(&BUILTIN)));
         let append = Options { output: Some(OutputMode::Append), ..lint };
         assert!(!skips(&[web, web], &append));
     }
@@ -241,7 +243,7 @@ mod tests {
     /// A text that may contain an input kind is read.
     #[test]
     fn possibly_relevant_texts_are_read() {
-        let lint = Options { allow_empty: true, ..Options::default() };
+        let lint = Options { allow_empty: true, ..Options::new(&BUILTIN) };
         let include = |name: &str, text: &str| {
             let mut sources = SourceSet::default();
             let id = sources.add(name, text);
@@ -277,14 +279,14 @@ mod tests {
         ] {
             let mut sources = SourceSet::default();
             let id = sources.add(name, text);
-            assert_eq!(ReadPlan::new(&sources, &Options::default()).is_first(id), first, "{name}: {text}");
+            assert_eq!(ReadPlan::new(&sources, &Options::new(&BUILTIN)).is_first(id), first, "{name}: {text}");
         }
     }
 
     /// A run with a wrong order is repeated once with the plan for late documents, which is never invalid.
     #[test]
     fn the_plan_for_late_documents_is_never_invalid() {
-        let all = ReadPlan::everything(&sources(&["kind: Service\n"]));
+        let all = ReadPlan::everything(&BUILTIN, &sources(&["kind: Service\n"]));
         let late = LateDocuments { configuration: false, needs_set: true, transformed: true };
         assert!(!all.is_invalidated_by(late));
     }

@@ -9,11 +9,10 @@ use super::decision::{Decision, OutputRole};
 use super::environment::Environment;
 use super::map::{self, GeneratedObject, TransformOutcome, TransformedObject};
 use super::results::{DocumentResults, ObjectResult, SetObject};
-use crate::composition;
-use crate::composition::TRANSFORMS;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Identity;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_transform::{
     AnyTransform, ChangedObject, GeneratedResource, InputObject, ObjectPosition, ObjectSet, TransformOutput,
 };
@@ -21,14 +20,14 @@ use kubefoundry_transform::{
 /// Runs the transformations, one after the other, each over its objects in input order.
 pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &Environment<'_>) {
     let mut set_objects = std::mem::take(&mut results.set);
-    remove_copies(&mut set_objects);
+    remove_copies(environment.options.composition, &mut set_objects);
     let (objects, positions): (Vec<InputObject<'_>>, Vec<SetPosition>) =
         set_objects.into_iter().map(SetPosition::split).unzip();
     let (generated, generated_positions) = generated_resources(results);
     let context = environment.context();
     let set = ObjectSet { inputs: &objects, generated: &generated, context: &context, settings: context.settings };
     let mut all_changed = Vec::new();
-    for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
+    for transform in environment.options.composition.transforms().iter().filter(|transform| transform.needs_set()) {
         for (object, set_position) in objects.iter().zip(&positions) {
             let own_result = set_position.transformed.filter(|(owner, _)| owner.kind() == transform.kind());
             let Some((_, position)) = own_result else { continue };
@@ -48,7 +47,7 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
     // Which earlier changes still have a cause is known only after the first pass, so a second one revisits all
     // objects.
     for (index, object) in objects.iter().enumerate() {
-        for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
+        for transform in environment.options.composition.transforms().iter().filter(|transform| transform.needs_set()) {
             let mut out = TransformOutput::new(Findings::new(object.scope()));
             transform.revisit(index, &set, &mut out);
             let outcome: TransformOutcome<'_, Value> = map::finish(*transform, object, out, &set, environment);
@@ -64,11 +63,12 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
 
 /// Removes changed copies of input objects from an earlier run: `--out-dir` may be below the input. A copy has the
 /// annotation of the transformation that changed it, and its original does not.
-fn remove_copies(set_objects: &mut Vec<SetObject<'_>>) {
+fn remove_copies(composition: &Composition, set_objects: &mut Vec<SetObject<'_>>) {
     let is_changed = |set_object: &SetObject<'_>| {
         let annotations = set_object.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
         set_object.transformed.is_none()
-            && composition::change_annotations()
+            && composition
+                .change_annotations()
                 .any(|key| annotations.is_some_and(|annotations| annotations.get(key).is_some()))
     };
     if !set_objects.iter().any(is_changed) {

@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::builtin_schemas;
 use super::conformance::{MAX_PATCH_VIOLATIONS, PatchedName, locate_value};
 use crate::codes;
+use kubefoundry_crd::upstream::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
 use kubefoundry_crd::{CrdSchema, SchemaViolation};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_transform::{PatchedObject, PodPart};
-use kubefoundry_upstream::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The maximum number of remembered outlines. Objects with further outlines are checked each time.

@@ -32,10 +32,11 @@ use super::rule_steps::allowance;
 use super::scan::ReadPlan;
 use super::suppress::Suppression;
 use super::survey::{Survey, is_kustomization, must_be_read_first};
-use crate::composition::{self, TRANSFORMS};
+use crate::options::Options;
 use crate::reading::{Documents, ReadFailures};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
+use kubefoundry_model::composition::Composition;
 use kubefoundry_transform::{AnyTransform, StepBudget, Thoroughness};
 use kubefoundry_yaml as yaml;
 
@@ -51,9 +52,8 @@ pub(super) fn run<'t, O: OutputForm>(
     read_documents: BTreeMap<SourceId, Vec<Document<'t>>>,
     plan: &ReadPlan,
 ) -> DocumentResults<'t, O> {
-    let limits = environment.options.limits;
     let rule_limits = environment.options.rule_limits;
-    let mut reader = ChunkReader::new(sources, limits, read_documents, plan);
+    let mut reader = ChunkReader::new(sources, environment.options, read_documents, plan);
     let mut results = DocumentResults::default();
     let mut chunk = reader.next_chunk();
     let reports_silent_fields = environment.thoroughness != Thoroughness::Needed;
@@ -73,7 +73,8 @@ pub(super) fn run<'t, O: OutputForm>(
     while !chunk.is_empty() {
         // The budget depends only on the chunks before this one, which come in a fixed order, so it does not depend on
         // the number of threads.
-        let independent = chunk.iter().filter(|document| runs_alone(document).is_some()).count();
+        let independent =
+            chunk.iter().filter(|document| runs_alone(environment.options.composition, document).is_some()).count();
         let rule_steps = allowance(rule_limits, results.rule_steps, independent);
         // All patterns of the chunk are learned before it is mapped, so the threads share `accounting` without a lock.
         let patterns =
@@ -106,9 +107,9 @@ pub(super) fn run<'t, O: OutputForm>(
 }
 
 /// Returns the transformation of a document that needs no other document.
-fn runs_alone(document: &Document<'_>) -> Option<&'static dyn AnyTransform> {
+fn runs_alone(composition: &Composition, document: &Document<'_>) -> Option<&'static dyn AnyTransform> {
     let header = &document.header;
-    composition::transform_of_kind(header.group(), &header.kind).filter(|transform| !transform.needs_set())
+    composition.transform_of_kind(header.group(), &header.kind).filter(|transform| !transform.needs_set())
 }
 
 /// For each document, the pattern of a complete object that is transformed alone, and the estimated cost of trying its
@@ -122,7 +123,8 @@ pub(super) fn learn(
     environment: &Environment<'_>,
 ) -> (PatternCosts, Vec<accounting::DeploymentPattern>) {
     let measure = |document: &Document<'_>| {
-        let is_complete = runs_alone(document).is_some() && document.problems.is_empty();
+        let is_complete =
+            runs_alone(environment.options.composition, document).is_some() && document.problems.is_empty();
         is_complete.then(|| accounting::DeploymentPattern::measure(&document.root))
     };
     let patterns: PatternCosts = documents.iter().map(measure).collect();
@@ -138,6 +140,7 @@ pub(super) fn learn(
 struct ChunkReader<'t> {
     texts: VecDeque<(SourceId, &'t Source, Option<Vec<Document<'t>>>)>,
     current: Option<(SourceId, &'t Source, Documents<'t>)>,
+    composition: &'static Composition,
     limits: yaml::Limits,
     findings: RunFindings,
     read_failures: ReadFailures,
@@ -148,14 +151,15 @@ struct ChunkReader<'t> {
 impl<'t> ChunkReader<'t> {
     fn new(
         sources: &'t SourceSet,
-        limits: yaml::Limits,
+        options: &Options,
         mut read_documents: BTreeMap<SourceId, Vec<Document<'t>>>,
         plan: &ReadPlan,
     ) -> Self {
         let texts = sources.iter().filter(|(id, _)| plan.includes(*id));
         let texts = texts.map(|(id, source)| (id, source, read_documents.remove(&id))).collect();
         let (findings, read_failures) = (RunFindings::default(), ReadFailures::default());
-        Self { texts, current: None, limits, findings, read_failures, is_late: false }
+        let Options { composition, limits, .. } = *options;
+        Self { texts, current: None, composition, limits, findings, read_failures, is_late: false }
     }
 
     fn is_done(&self) -> bool {
@@ -175,7 +179,7 @@ impl<'t> ChunkReader<'t> {
                         chunk.extend(read_documents);
                     }
                     Some((id, source, None)) => {
-                        self.current = Some((id, source, Documents::new(source, &self.limits)));
+                        self.current = Some((id, source, Documents::new(self.composition, source, &self.limits)));
                     }
                     None => break,
                 }
@@ -185,14 +189,14 @@ impl<'t> ChunkReader<'t> {
             if let Some(document) = documents.next() {
                 bytes += document.span.end - document.span.start;
                 let document = Document::new(id, source, document);
-                self.is_late |= must_be_read_first(source, &document.header);
+                self.is_late |= must_be_read_first(self.composition, source, &document.header);
                 let mut diagnostics = Vec::new();
-                document.flatten(&mut chunk, &mut diagnostics);
+                document.flatten(self.composition, &mut chunk, &mut diagnostics);
                 for finding in diagnostics {
                     self.findings.add(finding);
                 }
             } else if let Some((.., documents)) = self.current.take() {
-                self.read_failures.add(id, source, &documents.into_failures());
+                self.read_failures.add(self.composition, id, source, &documents.into_failures());
             }
         }
         chunk
@@ -272,11 +276,11 @@ impl<'t> Mapper<'_, 't> {
         let mut findings = Findings::new(document.scope());
         let role = Role::classify(&document, source.purpose, is_patch, options, &mut findings);
         if source.purpose == Purpose::Input {
-            results.inputs.push(Arc::new(InputDocument::new(&document, is_patch, &options.settings)));
+            results.inputs.push(Arc::new(InputDocument::new(&document, is_patch, options)));
         }
         let first_suppression = results.suppressions.len();
         if matches!(role, Role::Transformed(_) | Role::Configuration) {
-            results.suppressions.extend(Suppression::from_document(&document));
+            results.suppressions.extend(Suppression::from_document(options.composition, &document));
         }
         match role {
             Role::Transformed(transform) if transform.needs_set() => {
@@ -323,13 +327,19 @@ impl<'t> Mapper<'_, 't> {
     /// needed.
     fn keep<O>(&self, document: Document<'t>, role: Role, results: &mut DocumentResults<'t, O>) {
         let transform = role.transform().filter(|transform| transform.needs_set());
-        let is_needed =
-            transform.is_some() || TRANSFORMS.iter().any(|transform| transform.needs_object(&document.header));
+        let is_needed = transform.is_some()
+            || self
+                .environment
+                .options
+                .composition
+                .transforms()
+                .iter()
+                .any(|transform| transform.needs_object(&document.header));
         if !is_needed {
             return;
         }
         if !self.keeps_set {
-            results.late.needs_set |= is_changed(&document);
+            results.late.needs_set |= is_changed(self.environment.options.composition, &document);
             return;
         }
         let transformed = transform.map(|transform| (transform, results.transformed.len() - 1));
@@ -395,8 +405,8 @@ fn pattern_at(
 }
 
 /// Returns whether an earlier run changed this input object.
-fn is_changed(document: &Document<'_>) -> bool {
+fn is_changed(composition: &Composition, document: &Document<'_>) -> bool {
     let annotations = document.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
     let is_present = |key: &str| annotations.is_some_and(|annotations| annotations.get(key).is_some());
-    composition::change_annotations().any(is_present)
+    composition.change_annotations().any(is_present)
 }

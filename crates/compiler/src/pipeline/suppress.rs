@@ -14,6 +14,7 @@ use kubefoundry_diagnostics::{Code, Diagnostic, FieldRef, Location, ObjectRef, S
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::closest;
@@ -25,6 +26,7 @@ pub const NAME: &str = "lint-ignore";
 /// The suppressions of one object.
 #[derive(Debug, Clone)]
 pub(super) struct Suppression {
+    composition: &'static Composition,
     /// The location of the annotation's value.
     pub(super) location: Location,
     /// The bytes of the object.
@@ -47,12 +49,12 @@ struct SuppressedCode {
 
 impl Suppression {
     /// Reads the annotation of a document, if it has one.
-    pub(super) fn from_document(document: &Document<'_>) -> Option<Self> {
+    pub(super) fn from_document(composition: &'static Composition, document: &Document<'_>) -> Option<Self> {
         let value = annotation(&document.root, API_GROUPS, NAME)?;
         let annotations = metadata().annotations();
         let keys = API_GROUPS.iter().map(|api_group| api_group.label(NAME));
         let path = keys.map(|key| annotations.clone().key(key)).find(|path| document.root.at(path).is_some())?;
-        let entries = written_codes(value).map(|(word, code)| SuppressedCode {
+        let entries = written_codes(composition, value).map(|(word, code)| SuppressedCode {
             written: word.to_owned(),
             code,
             used: false,
@@ -60,6 +62,7 @@ impl Suppression {
         });
         let scope = document.scope();
         Some(Self {
+            composition,
             location: scope.locate(&FieldRef::value(&path)),
             span: document.span,
             object: scope.object,
@@ -98,7 +101,7 @@ impl Suppression {
                 );
                 (message, Some("remove it from the annotation".to_owned()))
             } else {
-                let meant = closest(written, registry::codes().map(|code| code.name));
+                let meant = closest(written, registry::codes(self.composition).map(|code| code.name));
                 let message = format!("there is no diagnostic {written:?}, expected a code or its name");
                 (one_line(&message), meant.map(|meant| format!("did you mean {meant:?}?")))
             };
@@ -128,11 +131,12 @@ pub struct IgnoringObject {
 /// Returns the objects of a text whose annotations ignore codes.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// let text = "kind: A\nmetadata: {name: a, annotations: {kubefoundry.ai/lint-ignore: idle-gpus}}\n";
-/// let objects = kubefoundry_compiler::pipeline::ignoring_objects(text);
-/// assert_eq!(objects[0].codes, [kubefoundry_compiler::registry::code("idle-gpus").unwrap().id]);
+/// let objects = kubefoundry_compiler::pipeline::ignoring_objects(&BUILTIN, text);
+/// assert_eq!(objects[0].codes, [kubefoundry_compiler::registry::code(&BUILTIN, "idle-gpus").unwrap().id]);
 /// ```
-pub fn ignoring_objects(text: &str) -> Vec<IgnoringObject> {
+pub fn ignoring_objects(composition: &'static Composition, text: &str) -> Vec<IgnoringObject> {
     let mut objects = Vec::new();
     if memchr::memmem::find(text.as_bytes(), NAME.as_bytes()).is_none() && !text.contains('\\') {
         return objects;
@@ -145,7 +149,7 @@ pub fn ignoring_objects(text: &str) -> Vec<IgnoringObject> {
                 document: document.index,
                 span: node.span,
                 object: Header::from_node(node).object(),
-                codes: written_codes(value).filter_map(|(_, code)| Some(code?.id)).collect(),
+                codes: written_codes(composition, value).filter_map(|(_, code)| Some(code?.id)).collect(),
             });
         }
     }
@@ -153,9 +157,14 @@ pub fn ignoring_objects(text: &str) -> Vec<IgnoringObject> {
 }
 
 /// Returns the words of an annotation with their codes.
-fn written_codes(value: &str) -> impl Iterator<Item = (&str, Option<&'static Code>)> {
+fn written_codes<'v>(
+    composition: &'static Composition,
+    value: &'v str,
+) -> impl Iterator<Item = (&'v str, Option<&'static Code>)> {
     let words = value.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
-    words.map(|word| (word, registry::code(word).or_else(|| registry::code(&word.to_ascii_uppercase()))))
+    words.map(move |word| {
+        (word, registry::code(composition, word).or_else(|| registry::code(composition, &word.to_ascii_uppercase())))
+    })
 }
 
 /// Marks suppressed findings, and the suppressions that match one. `suppressions` must be in input order.

@@ -9,18 +9,20 @@ use super::document::Document;
 use super::kustomize;
 use super::operations::PatchTarget;
 use super::scan::ReadPlan;
-use crate::composition;
 use crate::options::Options;
 use crate::reading::{Documents, ReadFailures};
+use kubefoundry_composition as composition;
 use kubefoundry_diagnostics::source::{Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
+use kubefoundry_model::composition::Composition;
 use kubefoundry_transform::Configuration;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The collected facts, and the documents that were read for them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Survey<'t> {
+    composition: &'static Composition,
     /// The documents of each text that was read. Items of lists are separate documents.
     pub(super) read_documents: BTreeMap<SourceId, Vec<Document<'t>>>,
     /// Files that a kustomization applies as patches, with the input kind that it names as their target.
@@ -37,7 +39,15 @@ pub(super) struct Survey<'t> {
 impl<'t> Survey<'t> {
     /// Reads the texts that must be read first according to the plan.
     pub(super) fn new(sources: &'t SourceSet, options: &Options, plan: &ReadPlan) -> Self {
-        let mut survey = Self { has_input_kinds: plan.has_input_kinds, ..Self::default() };
+        let mut survey = Self {
+            composition: options.composition,
+            read_documents: BTreeMap::new(),
+            patched: BTreeMap::new(),
+            has_input_kinds: plan.has_input_kinds,
+            configured: BTreeSet::new(),
+            diagnostics: Vec::new(),
+            read_failures: ReadFailures::default(),
+        };
         for (id, source) in sources.iter().filter(|(id, _)| plan.is_first(*id)) {
             survey.read(id, source, options);
         }
@@ -46,20 +56,22 @@ impl<'t> Survey<'t> {
 
     /// Reads a text, and records the files that a kustomization in it applies as patches.
     fn read(&mut self, id: SourceId, source: &'t Source, options: &Options) {
-        let mut documents = Documents::new(source, &options.limits);
+        let mut documents = Documents::new(options.composition, source, &options.limits);
         let mut read_documents = Vec::new();
         for document in documents.by_ref() {
             let document = Document::new(id, source, document);
             if is_kustomization(source, &document.header) {
-                for (path, target) in kustomize::patch_paths(&source.name, &document.root, self.has_input_kinds) {
+                for (path, target) in
+                    kustomize::patch_paths(self.composition, &source.name, &document.root, self.has_input_kinds)
+                {
                     // The first kustomization that names a target decides.
                     let known_target = self.patched.entry(path).or_default();
                     *known_target = known_target.take().or(target);
                 }
             }
-            document.flatten(&mut read_documents, &mut self.diagnostics);
+            document.flatten(self.composition, &mut read_documents, &mut self.diagnostics);
         }
-        self.read_failures.add(id, source, &documents.into_failures());
+        self.read_failures.add(self.composition, id, source, &documents.into_failures());
         self.read_documents.insert(id, read_documents);
     }
 
@@ -79,7 +91,9 @@ impl<'t> Survey<'t> {
     pub(super) fn configure(&self, sources: &SourceSet, configuration: &mut dyn Configuration) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for document in self.read_documents.values().flatten() {
-            if composition::configured_by(&document.header).is_some() && !self.is_patch(sources.get(document.source)) {
+            if self.composition.configured_by(&document.header).is_some()
+                && !self.is_patch(sources.get(document.source))
+            {
                 let mut findings = Findings::new(document.scope());
                 document.report_problems(&mut findings);
                 configuration.read(&FieldPath::root(), &mut findings);
@@ -91,8 +105,8 @@ impl<'t> Survey<'t> {
 }
 
 /// Returns whether a document must be read before the first object is transformed, because it affects others.
-pub(super) fn must_be_read_first(source: &Source, header: &Header) -> bool {
-    composition::configured_by(header).is_some() || is_kustomization(source, header)
+pub(super) fn must_be_read_first(composition: &Composition, source: &Source, header: &Header) -> bool {
+    composition.configured_by(header).is_some() || is_kustomization(source, header)
 }
 
 /// Returns whether a document is a kustomization.

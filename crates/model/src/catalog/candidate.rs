@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::ir::{Deployment, ServingMode};
 use crate::rule_environment::SelectionFacts;
-use crate::wire;
-use crate::wire::{EngineEntry, InferenceProviderConfig};
 use kubefoundry_cel as cel;
 use kubefoundry_cel::Environment;
+use kubefoundry_deployment::ir::{Deployment, ServingMode};
+use kubefoundry_deployment::wire;
+use kubefoundry_deployment::wire::{EngineEntry, InferenceProviderConfig};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_yaml::Span;
 

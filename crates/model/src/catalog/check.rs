@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::codes;
-use crate::wire::{EngineEntry, EngineType, InferenceProviderConfig};
 use kubefoundry_cel::{Environment, WarningKind};
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::wire::{EngineEntry, EngineType, InferenceProviderConfig};
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::names;

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 pub use candidate::{Candidate, CandidateRule, ConfigLocation, EngineSupport};
 
-use super::providers::PROVIDERS;
 use super::rule_environment;
-use crate::codes;
-use crate::wire::InferenceProviderConfig;
 use kubefoundry_cel as cel;
 use kubefoundry_cel::Environment;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::wire::InferenceProviderConfig;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{DocumentScope, Findings};
 use kubefoundry_kubernetes::wire::{Read as _, Reader, typed_path};
+use kubefoundry_provider::Provider;
 use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -28,6 +28,8 @@ const MAX_CONFIGURATIONS: usize = 256;
 /// All candidates, ordered by name.
 #[derive(Debug)]
 pub struct Catalog {
+    /// The providers that this program renders.
+    providers: &'static [&'static dyn Provider],
     candidates: Vec<Arc<Candidate>>,
     /// The built-in configurations: what this program can render, whatever a configuration in the input claims.
     builtin: Vec<Arc<Candidate>>,
@@ -59,11 +61,12 @@ impl Configuration for Catalog {
 impl Catalog {
     /// Creates a catalog of the built-in providers. `limits` apply to the selection rules of configurations added
     /// later.
-    pub fn with_builtin(limits: cel::Limits) -> Self {
-        let builtin = PROVIDERS.iter().filter_map(|provider| parse_builtin(provider.info().config));
+    pub fn with_builtin(providers: &'static [&'static dyn Provider], limits: cel::Limits) -> Self {
+        let builtin = providers.iter().filter_map(|provider| parse_builtin(provider.info().config));
         let mut candidates: Vec<Arc<Candidate>> = builtin.map(Arc::new).collect();
         candidates.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
+            providers,
             builtin: candidates.clone(),
             candidates,
             failed: BTreeSet::new(),
@@ -76,8 +79,8 @@ impl Catalog {
 
     /// Creates a catalog without candidates: only configurations added later can be chosen. [`Self::builtin_candidate`]
     /// still knows the built-in providers.
-    pub fn without_builtin(limits: cel::Limits) -> Self {
-        Self { candidates: Vec::new(), ..Self::with_builtin(limits) }
+    pub fn without_builtin(providers: &'static [&'static dyn Provider], limits: cel::Limits) -> Self {
+        Self { candidates: Vec::new(), ..Self::with_builtin(providers, limits) }
     }
 
     /// Returns the catalog of a run, or `None` if its configuration belongs to another transformation.
@@ -124,6 +127,16 @@ impl Catalog {
         self.candidates.retain(|other| other.name != name);
         self.candidates.push(Arc::new(Candidate::from_config(config, false, Some(location), &spans)));
         self.candidates.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    /// Finds a provider that this program renders, by its name.
+    pub fn find_provider(&self, name: &str) -> Option<&'static dyn Provider> {
+        self.providers.iter().copied().find(|provider| provider.name() == name)
+    }
+
+    /// Returns every provider that this program renders.
+    pub fn providers(&self) -> &'static [&'static dyn Provider] {
+        self.providers
     }
 
     /// Returns all candidates, ordered by name. Selection relies on the order to break ties.

@@ -12,14 +12,14 @@ use serde_json::Value;
 pub use manifests::{HTTP_ROUTE, INFERENCE_POOL};
 pub use settings::{EndpointPickerOptions, GatewayOptions, GatewaySettings};
 
-use crate::codes;
-use crate::ir::{Deployment, Gateway};
 use crate::model_name::requested_model_name;
-use crate::provider::{Behavior, CustomKind, GatewayBackend, Provider, Reaction, Translation};
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{Deployment, Gateway};
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
+use kubefoundry_provider::{Behavior, CustomKind, GatewayBackend, Provider, Reaction, Translation};
 use kubefoundry_transform::{InstalledSchemas, RunContext};
 
 /// The kinds that are rendered for a Gateway, whatever the provider.
@@ -198,5 +198,5 @@ fn ignore_model_name(gateway: &Gateway, findings: &mut Findings<'_>) {
 fn model_name(provider: &dyn Provider, translation: &Translation) -> Option<String> {
     let objects: Vec<Value> = translation.manifests.iter().cloned().map(Manifest::into_json).collect();
     let objects: Vec<&Value> = objects.iter().collect();
-    requested_model_name(provider.name(), &objects)
+    requested_model_name(provider, &objects)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::codes;
+use kubefoundry_deployment::codes;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::is_bookkeeping;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::list_items::{ItemIndex, ItemKeys, ListRule};
-use crate::codes;
+use kubefoundry_deployment::codes;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_transform::{ListType, PatchWrite};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};

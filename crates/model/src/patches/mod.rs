@@ -11,14 +11,14 @@ mod merge;
 
 use serde_json::{Map, Value};
 
-use crate::codes;
-use crate::ir::{Deployment, ProviderRequest};
-use crate::provider::Provider;
-use crate::wire::{OBJECT_FIELDS, Patch, SharedOverrides};
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{Deployment, ProviderRequest};
+use kubefoundry_deployment::wire::{OBJECT_FIELDS, Patch, SharedOverrides};
 use kubefoundry_diagnostics::{Diagnostic, FieldRef, Findings};
 use kubefoundry_kubernetes::api_group::{AIRUNWAY, ApiGroup};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::{PathOf, Read as _, Reader};
+use kubefoundry_provider::Provider;
 use kubefoundry_transform::{InstalledSchemas, ListType, PatchWrite, PatchedObject, read_configuration};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::codes;
-use crate::ir::{Engine, EngineType, FieldOrigin, Leaf, RoleEngine};
-use crate::wire;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{Engine, EngineType, FieldOrigin, Leaf, RoleEngine};
+use kubefoundry_deployment::wire;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::wire::{Argument, Map, Nullable, PathOf, StringEnum as _};

@@ -2,9 +2,9 @@
 
 use super::engine::validate_arguments;
 use super::pod::validate_environment;
-use crate::codes;
-use crate::ir::{Frontend, ResourceAmount};
-use crate::wire;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{Frontend, ResourceAmount};
+use kubefoundry_deployment::wire;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::labels::label_key;
 use kubefoundry_kubernetes::quantity;

@@ -1,8 +1,8 @@
 //! Validation of the gateway, as far as it needs no provider and no options.
 
-use crate::codes;
-use crate::ir::{Gateway, Leaf};
-use crate::wire;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{Gateway, Leaf};
+use kubefoundry_deployment::wire;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_yaml::field_path::FieldPath;
 

@@ -1,17 +1,14 @@
 //! Validation of the deployment's own metadata: name, namespace, labels and annotations.
 
-use crate::codes;
-use crate::ir::Metadata;
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::Metadata;
+use kubefoundry_deployment::wire::{ModelDeployment, RESERVED_KEYS};
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::wire::{Map, ObjectMeta};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
-
-/// The labels and annotations that kubefoundry sets and users may not.
-pub(crate) const RESERVED: &[&str] = &["managed-by", "model-deployment", "model-source", "selected-reason"];
 
 /// The annotations that kubefoundry and its operator read or write on a ModelDeployment.
 pub const READ_ANNOTATIONS: &[&str] =
@@ -33,7 +30,7 @@ pub(super) fn validate_metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'
     }
     let labels = pairs(wire.labels.as_ref());
     check.check_labels(&path().labels(), labels);
-    check.check_reserved_keys(&path().labels(), RESERVED, labels);
+    check.check_reserved_keys(&path().labels(), RESERVED_KEYS, labels);
     let annotations = pairs(wire.annotations.as_ref());
     check.check_annotations(&path().annotations(), annotations);
     // `selected-reason` is allowed: a ModelDeployment that an earlier run passed on has it.
@@ -52,7 +49,7 @@ pub(super) fn validate_metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'
 /// of them have one.
 fn check_read_annotations(annotations: &[(String, String)], path: &FieldPath, check: &mut Checker<'_, '_>) {
     let api_group = check.effective_api_group();
-    let known = || READ_ANNOTATIONS.iter().chain(RESERVED).copied();
+    let known = || READ_ANNOTATIONS.iter().chain(RESERVED_KEYS).copied();
     for (key, _) in annotations {
         let Some(name) = key.strip_prefix(api_group.label_prefix) else { continue };
         let place = FieldRef::key(&path.key(key.clone()));

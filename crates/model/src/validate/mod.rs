@@ -23,10 +23,9 @@ mod volumes;
 mod workload;
 
 pub use metadata::READ_ANNOTATIONS;
-pub(crate) use metadata::RESERVED;
 
-use super::ir::{Deployment, EngineType, NodeGpu, ProviderRequest};
-use crate::wire;
+use kubefoundry_deployment::ir::{Deployment, EngineType, NodeGpu, ProviderRequest};
+use kubefoundry_deployment::wire;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::check::{Checker, non_empty};

@@ -1,9 +1,9 @@
 //! Validation of the model: its id, its name in the API and its source.
 
 use super::{storage, volumes};
-use crate::codes;
-use crate::ir::{EngineType, Leaf, Model, ModelSource, Volume};
-use crate::wire;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{EngineType, Leaf, Model, ModelSource, Volume};
+use kubefoundry_deployment::wire;
 use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_yaml::Node;

@@ -1,10 +1,11 @@
 //! Validation of the pod fields: image, environment, metadata, secrets and placement.
 
-use super::metadata::{RESERVED, pairs};
+use super::metadata::pairs;
 use super::tolerations;
-use crate::codes;
-use crate::ir::{EngineContainer, EnvVar, PodSettings, Probes, Toleration};
-use crate::wire;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{EngineContainer, EnvVar, PodSettings, Probes, Toleration};
+use kubefoundry_deployment::wire;
+use kubefoundry_deployment::wire::RESERVED_KEYS;
 use kubefoundry_kubernetes::check::environment;
 use kubefoundry_kubernetes::check::{Checker, REVOKE, non_empty};
 use kubefoundry_kubernetes::wire::{ListPath, LocalObjectReference, PathOf};
@@ -33,12 +34,12 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
     let labels = pairs(metadata.and_then(|metadata| metadata.labels.as_ref()));
     let labels_path = FieldPath::from(wire::ModelDeployment::path().spec().pod_template().metadata().labels());
     check.check_labels(&labels_path, labels);
-    check.check_reserved_keys(&labels_path, RESERVED, labels);
+    check.check_reserved_keys(&labels_path, RESERVED_KEYS, labels);
     let annotations = pairs(metadata.and_then(|metadata| metadata.annotations.as_ref()));
     let annotations_path =
         FieldPath::from(wire::ModelDeployment::path().spec().pod_template().metadata().annotations());
     check.check_annotations(&annotations_path, annotations);
-    check.check_reserved_keys(&annotations_path, RESERVED, annotations);
+    check.check_reserved_keys(&annotations_path, RESERVED_KEYS, annotations);
     let token = spec.secrets.as_ref().and_then(|secrets| non_empty(secrets.hugging_face_token.as_deref()));
     let node_selector = pairs(spec.node_selector.as_ref());
     check.check_labels(&wire::ModelDeployment::path().spec().node_selector(), node_selector);

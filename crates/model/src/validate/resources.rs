@@ -4,9 +4,11 @@
 use std::cmp::Ordering;
 
 use super::frontend::validate_amounts;
-use crate::codes;
-use crate::ir::{Amount, ContainerResources, ResourceAmount, Worker, WrittenResources, amount_of};
-use crate::wire::{ContainerClaim, ModelDeployment, ModelDeploymentSpec, PodResourceClaim, RoleResources};
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{Amount, ContainerResources, ResourceAmount, Worker, WrittenResources, amount_of};
+use kubefoundry_deployment::wire::{
+    ContainerClaim, ModelDeployment, ModelDeploymentSpec, PodResourceClaim, RoleResources,
+};
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::wire::{IntegerOrString, Map, Nullable};

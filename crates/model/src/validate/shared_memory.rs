@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::codes;
-use crate::ir::{Amount, Volume, Workload};
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{Amount, Volume, Workload};
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::quantity;
 

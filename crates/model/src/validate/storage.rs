@@ -1,12 +1,12 @@
 //! Validation of the volumes for model data (docs/design/0003), with the fields and defaults of airunway's
 //! `model.storage`.
 
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::wire::ModelDeployment;
 use std::collections::BTreeMap;
 
-use crate::codes;
-use crate::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose, Workload};
-use crate::wire::{Storage, StorageVolume};
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose, Workload};
+use kubefoundry_deployment::wire::{Storage, StorageVolume};
 use kubefoundry_diagnostics::{Code, FieldRef};
 use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::check::{Checker, non_empty};

@@ -1,8 +1,8 @@
 //! Validation of the tolerations, as in `ValidateTolerations` in
 //! `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
 
-use crate::codes;
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::check::{Checker, non_empty};

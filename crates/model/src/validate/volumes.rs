@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::codes;
-use crate::ir::{EngineContainer, Volume, Workload};
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{EngineContainer, Volume, Workload};
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, report_token};
 use kubefoundry_kubernetes::names;

@@ -3,14 +3,14 @@
 use super::engine::validate_role_engine;
 use super::pod::{self, validate_environment};
 use super::resources;
-use crate::codes;
-use crate::engines::profile;
-use crate::ir::{
+use kubefoundry_deployment::codes;
+use kubefoundry_deployment::ir::{
     ContainerResources, EngineContainer, EngineType, FieldOrigin, GPU_RESOURCES, Leaf, NVIDIA_GPU, Role, RoleEngine,
     ServingMode, Worker, Workload, WrittenResources, is_known_gpu,
 };
-use crate::wire;
+use kubefoundry_deployment::wire;
 use kubefoundry_diagnostics::FieldRef;
+use kubefoundry_engines::profile;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::labels;
 use kubefoundry_yaml::field_path::FieldPath;

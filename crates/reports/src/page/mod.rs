@@ -6,7 +6,7 @@ mod memory;
 use std::fmt::{self, Write as _};
 
 use kubefoundry_compiler::Decision;
-use kubefoundry_model::ir::FieldOrigin;
+use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_yaml::text::printable;
 
 pub use flow::write_flow;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kubefoundry_compiler::drift::{FieldDrift, drift};
+use kubefoundry_analysis::drift::{FieldDrift, drift};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

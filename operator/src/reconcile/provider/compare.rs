@@ -1,8 +1,8 @@
 //! Compares desired and live objects, and predicts how the provider reacts to a change.
 
-use kubefoundry_compiler::drift::drift;
-use kubefoundry_compiler::plan::{ChangeClass, upstream_changes};
-use kubefoundry_model::provider::Provider;
+use kubefoundry_analysis::drift::drift;
+use kubefoundry_analysis::plan::{ChangeClass, upstream_changes};
+use kubefoundry_provider::Provider;
 use serde_json::Value;
 
 use crate::watch::UpstreamObject;
@@ -37,14 +37,14 @@ pub(super) fn recreation_reason(provider: &dyn Provider, before: &Value, after: 
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_model::providers;
+    use kubefoundry_composition::BUILTIN;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn a_change_that_the_provider_ignores_or_refuses_requires_a_new_object() {
-        let kaito = providers::find("kaito").unwrap();
+        let kaito = BUILTIN.find_provider("kaito").unwrap();
         let workspace = |instance: &str, config: &str, image: &str, label: &str| {
             json!({
                 "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
@@ -65,7 +65,7 @@ mod tests {
     /// from the whole object.
     #[test]
     fn a_blue_green_rollout_also_applies_ignored_fields() {
-        let kuberay = providers::find("kuberay").unwrap();
+        let kuberay = BUILTIN.find_provider("kuberay").unwrap();
         let service = |replicas: u32, image: &str| {
             json!({
                 "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"},

@@ -167,7 +167,7 @@ impl Reconciliation<'_> {
     /// collector takes the owner from the objects; putting it back would have them deleted with the deployment.
     async fn is_being_deleted(&self) -> Result<bool, Error> {
         let api_group = self.observation.base.api_group;
-        let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_model::wire::KIND);
+        let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_deployment::wire::KIND);
         let live = self.get_metadata(ApiResource::from_gvk(&kind), self.deployment().name()).await?;
         Ok(live.is_none_or(|live| live.is_terminating() || live.uid() != self.deployment().uid()))
     }

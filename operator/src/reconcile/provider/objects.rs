@@ -6,7 +6,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::gateway;
-use kubefoundry_model::provider::Provider;
+use kubefoundry_provider::Provider;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -183,7 +183,7 @@ pub(crate) fn desired_fields(object: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_model::providers;
+    use kubefoundry_composition::BUILTIN;
 
     use super::*;
 
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn objects_belong_to_the_provider_of_their_kind_or_manager() {
-        let kaito = providers::find("kaito").unwrap();
+        let kaito = BUILTIN.find_provider("kaito").unwrap();
         let belongs = |object: Value| belongs_to(&upstream_object(object), kaito, "kaito-provider");
         let managed = |by: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"managedFields": [{"manager": by}]}});
         assert!(belongs(json!({"apiVersion": "kaito.sh/v1beta1", "kind": "InferenceSet", "metadata": {}})));
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn routes_and_pools_are_supporting_objects_of_the_provider_that_applied_them() {
-        let kaito = providers::find("kaito").unwrap();
+        let kaito = BUILTIN.find_provider("kaito").unwrap();
         let route = |by: &str| {
             upstream_object(json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
                 "metadata": {"name": "phi", "managedFields": [{"manager": by}]}}))

@@ -7,8 +7,8 @@ use std::time::Duration;
 use kube::core::{ApiResource, GroupVersionKind};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_model::provider::Provider;
 use kubefoundry_model::select::PriorChoice;
+use kubefoundry_provider::Provider;
 use serde_json::Value;
 
 use super::desired::RenderResult;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use kubefoundry_analysis::status::{StalenessPolicy, observe};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
-use kubefoundry_compiler::status::{StalenessPolicy, observe};
+use kubefoundry_deployment::wire::Phase;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::ConditionStatus;
-use kubefoundry_model::provider::{Provider, Status};
-use kubefoundry_model::status::Replicas;
-use kubefoundry_model::wire::Phase;
+use kubefoundry_provider::status::Replicas;
+use kubefoundry_provider::{Provider, Status};
 use serde_json::{Value, json};
 
 use super::converge::ReconcileOutcome;
@@ -265,7 +265,7 @@ fn is_settled(status: &Status) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use kubefoundry_model::providers;
+    use kubefoundry_composition::BUILTIN;
 
     use super::*;
     use crate::cached_object::CachedObject;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn report<'r>(outcome: &'r ReconcileOutcome, live: Option<&UpstreamObject>) -> StatusReport<'r> {
-        let kaito = providers::find("kaito").unwrap();
+        let kaito = BUILTIN.find_provider("kaito").unwrap();
         let desired = json!({"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "phi"}});
         StatusReport::new(kaito, outcome, Some(&desired), live, Time::parse(NOW).unwrap(), STALE_AFTER)
     }
@@ -388,7 +388,7 @@ mod tests {
     fn reports_a_stale_status_and_its_end() {
         let live = workspace(&json!({"state": "Pending"}));
         let at = |now: &str, stale_after| {
-            let kaito = providers::find("kaito").unwrap();
+            let kaito = BUILTIN.find_provider("kaito").unwrap();
             StatusReport::new(
                 kaito,
                 &ReconcileOutcome::Settled,

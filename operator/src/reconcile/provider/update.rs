@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kubefoundry_model::provider::{Behavior, Provider, Reaction};
+use kubefoundry_provider::{Behavior, Provider, Reaction};
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::Value;
 
@@ -69,13 +69,13 @@ fn is_immutable(provider: &dyn Provider, kind: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_model::providers;
+    use kubefoundry_composition::BUILTIN;
 
     use super::*;
 
     #[test]
     fn fields_that_a_provider_never_changes_are_immutable() {
-        let kaito = providers::find("kaito").unwrap();
+        let kaito = BUILTIN.find_provider("kaito").unwrap();
         assert!(is_immutable(kaito, "Workspace", "resource.instanceType"));
         assert!(is_immutable(kaito, "Workspace", "inference.template.spec.containers[0].image"));
         assert!(!is_immutable(kaito, "Workspace", "metadata.labels[\"a/b\"]"));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::core::ApiResource;
-use kubefoundry_model::providers;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ impl Registry for SimulatedRegistry<'_> {
     }
 
     fn is_known(&self, provider: &str) -> bool {
-        providers::find(provider).is_some()
+        BUILTIN.find_provider(provider).is_some()
     }
 
     fn has_selector(&self) -> bool {

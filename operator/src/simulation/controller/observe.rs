@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_model::providers;
 use serde_json::json;
 
 use super::caches::SimulatedCluster;
@@ -31,7 +31,7 @@ impl Controllers {
         let observed = match ROLES[key.role] {
             Role::Core | Role::Selector => Observed::Base(base),
             Role::Provider(name) => {
-                let provider = providers::find(name).expect("a built-in provider");
+                let provider = BUILTIN.find_provider(name).expect("a built-in provider");
                 let identity = ProviderIdentity::new(provider, api_group);
                 let day = Duration::from_secs(86_400);
                 let patience = if self.mistake == Some(Mistake::IsImpatient) { Duration::ZERO } else { day };

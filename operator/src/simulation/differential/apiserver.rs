@@ -53,7 +53,7 @@ impl RealServer {
         let namespaces = Api::<Namespace>::all(client.clone());
         namespaces.patch(NAMESPACE, &PatchParams::apply(USER), &Patch::Apply(&namespace)).await.unwrap();
         let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
-        let skeleton = kubefoundry_upstream::skeleton("kaito.sh", "Workspace", None).unwrap();
+        let skeleton = kubefoundry_crd::upstream::skeleton("kaito.sh", "Workspace", None).unwrap();
         let own = InstallPlan::new("kubefoundry-system").objects().into_iter();
         let own = own.filter(|object| object.has_kind("CustomResourceDefinition")).map(|object| object.value);
         for crd in own.chain([without_schema(skeleton.to_crd().unwrap())]) {

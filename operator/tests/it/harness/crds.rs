@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kube::Client;
-use kubefoundry_upstream as upstream;
+use kubefoundry_crd::upstream;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 

@@ -10,8 +10,8 @@ use kube::Error;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_model::providers;
 use serde_json::{Value, json};
 
 use super::cluster::{Kind, Namespace, condition, kinds, uid};
@@ -368,7 +368,7 @@ async fn is_settled(
         return Err(format!("the provider fields are wrong: {status}"));
     }
     let upstream = &live[&(text(main, "/kind").to_owned(), text(main, "/metadata/name").to_owned())];
-    let translated = providers::find(provider).ok_or("no such provider")?.translate_status(upstream);
+    let translated = BUILTIN.find_provider(provider).ok_or("no such provider")?.translate_status(upstream);
     let translated = translated.map_err(|error| error.to_string())?;
     if let Some(phase) = translated.phase
         && text(status, "/phase") != phase.as_str()

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry_model::engines::flags::{self, Flag, FlagKind, FlagTable, Repetition, ValueType};
-use kubefoundry_model::engines::profile;
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::EngineType;
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::EngineType;
+use kubefoundry_engines::flags::{self, Flag, FlagKind, FlagTable, Repetition, ValueType};
+use kubefoundry_engines::profile;
 use serde_json::{Value, json};
 
 use super::Object;

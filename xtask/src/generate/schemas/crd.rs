@@ -2,9 +2,9 @@
 
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
+use kubefoundry_deployment::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
-use kubefoundry_model::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use serde_json::{Value, json};
 
 use super::structural;

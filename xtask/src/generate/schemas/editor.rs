@@ -5,12 +5,12 @@ use kubefoundry::registry;
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_compiler::options::render::{API_VERSION as RENDER_API_VERSION, SeverityOrOff};
-use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, StringEnum as _};
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::{
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::{
     CONFIGURATION_KIND, EngineType, InferenceProviderConfig, KIND, ModelDeployment, OBJECT_FIELDS,
 };
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, StringEnum as _};
 use kubefoundry_yaml::field_path::Segment;
 use serde_json::{Value, json};
 

@@ -12,9 +12,9 @@ mod model;
 mod volumes;
 mod workload;
 
+use kubefoundry_deployment::wire::KIND;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::Syntax;
-use kubefoundry_model::wire::KIND;
 
 use super::syntax;
 

@@ -3,11 +3,11 @@
 
 use kubefoundry_actor as actor;
 use kubefoundry_compiler::options::render::API_VERSION as RENDER_API_VERSION;
+use kubefoundry_composition::PROVIDERS;
+use kubefoundry_deployment::wire::{CONFIGURATION_KIND, EngineType, KIND, ServingMode};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::provider::Provider;
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::{CONFIGURATION_KIND, EngineType, KIND, ServingMode};
+use kubefoundry_provider::Provider;
 use serde_json::{Map, Value, json};
 
 use super::editor::RENDER;

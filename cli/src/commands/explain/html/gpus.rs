@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use kubefoundry_compiler::Decision;
+use kubefoundry_deployment::wire::{ModelDeployment, RoleScaling};
 use kubefoundry_kubernetes::wire::{PathOf, ValuePath};
-use kubefoundry_model::wire::{ModelDeployment, RoleScaling};
 
 /// The GPUs of the workers of one role.
 struct WorkerGpus {

@@ -20,7 +20,7 @@ const COMMIT_DIGITS: usize = 12;
 
 /// Formats the title: `200 model deployments, 13 with errors`.
 pub(super) fn format_title(entries: &[Entry<'_>]) -> String {
-    let is_model = |entry: &Entry<'_>| &*entry.object.kind == kubefoundry_model::wire::KIND;
+    let is_model = |entry: &Entry<'_>| &*entry.object.kind == kubefoundry_deployment::wire::KIND;
     let noun = if entries.iter().all(is_model) { "model deployment" } else { "deployment" };
     let broken = entries.iter().filter(|entry| entry.has(Severity::Error)).count();
     let broken = if broken > 0 { format!(", {broken} with errors") } else { String::new() };

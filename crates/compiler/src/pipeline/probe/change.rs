@@ -2,34 +2,35 @@
 
 use serde_json::{Value as Json, json};
 
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Describe as _, Facets, Shape};
-use kubefoundry_model::providers;
-use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_provider::Provider;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// An edit of a field: a new value, or its removal.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FieldChange {
-    pub(crate) path: FieldPath,
+pub struct FieldChange {
+    /// The field.
+    pub path: FieldPath,
     /// The new value; `None` removes the field.
-    pub(crate) value: Option<Json>,
+    pub value: Option<Json>,
 }
 
 impl FieldChange {
     /// Creates an edit that sets a field.
-    pub(crate) fn set(path: impl Into<FieldPath>, value: impl Into<Json>) -> Self {
+    pub fn set(path: impl Into<FieldPath>, value: impl Into<Json>) -> Self {
         Self { path: path.into(), value: Some(value.into()) }
     }
 
     /// Creates an edit that removes a field.
-    pub(crate) fn remove(path: impl Into<FieldPath>) -> Self {
+    pub fn remove(path: impl Into<FieldPath>) -> Self {
         Self { path: path.into(), value: None }
     }
 
     /// Applies the edit and returns whether it changed the tree.
-    pub(crate) fn apply(&self, root: &mut Node<'_>) -> bool {
+    pub fn apply(&self, root: &mut Node<'_>) -> bool {
         if let Some(value) = &self.value {
             let node = Node::from(value).to_owned_node();
             return root.at(&self.path).is_none_or(|before| before.value != node.value)
@@ -55,7 +56,7 @@ fn prune(root: &mut Node<'_>, path: &FieldPath) {
 }
 
 /// Returns a tree with edits applied, or `None` if they change nothing.
-pub(crate) fn apply_edits<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<Node<'t>> {
+pub fn apply_edits<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<Node<'t>> {
     let mut changed = root.clone();
     let mut is_changed = false;
     for edit in edits {
@@ -81,7 +82,7 @@ pub(crate) fn variants(
     value: &Json,
     root: &Node<'_>,
     providers: &[&str],
-    provider: Option<&str>,
+    provider: Option<&'static dyn Provider>,
 ) -> Vec<Variant> {
     let mut values = Vec::new();
     let mut is_enum_value = false;
@@ -128,7 +129,7 @@ pub(crate) fn variants(
 
 /// Returns the edits that switch to the other serving mode. The two modes declare GPUs and memory in different fields,
 /// so the mode cannot be changed alone.
-pub(crate) fn switch_serving_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
+pub fn switch_serving_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
     let value_at = |path: &FieldPath| root.at(path).map(Node::to_json);
     let spec = || ModelDeployment::path().spec();
     let is_disaggregated = value_at(&spec().serving().mode()) == Some(json!("disaggregated"));
@@ -158,13 +159,13 @@ pub(crate) fn switch_serving_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
 }
 
 /// Returns the shape and the facets of a field.
-pub(crate) fn find_shape(path: &FieldPath, provider: Option<&str>) -> (Shape, Facets) {
+pub fn find_shape(path: &FieldPath, provider: Option<&'static dyn Provider>) -> (Shape, Facets) {
     let overrides = FieldPath::from(ModelDeployment::path().spec().provider().overrides());
     let mut shape = ModelDeployment::SHAPE;
     let mut facets = Facets::NONE;
     for (depth, segment) in path.segments().iter().enumerate() {
         if depth == overrides.segments().len() && path.starts_with(&overrides) {
-            shape = provider.and_then(providers::find).map_or(Shape::Any, |provider| provider.info().overrides);
+            shape = provider.map_or(Shape::Any, |provider| provider.info().overrides);
         }
         (shape, facets) = match (shape, segment) {
             (Shape::Object(object), Segment::Key(key)) => {
@@ -269,6 +270,7 @@ fn next_character(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubefoundry_composition::BUILTIN;
 
     #[test]
     fn similar_texts_keep_the_form() {
@@ -290,7 +292,9 @@ mod tests {
 
     #[test]
     fn enum_values_come_from_the_schema() {
-        let words = |path: FieldPath| other_values(find_shape(&path, Some("dynamo")).0, Facets::NONE, &json!("x"));
+        let words = |path: FieldPath| {
+            other_values(find_shape(&path, BUILTIN.find_provider("dynamo")).0, Facets::NONE, &json!("x"))
+        };
         assert!(words(FieldPath::parse("spec.engine.type")).contains(&json!("llamacpp")));
         assert!(
             words(FieldPath::parse("spec.model.storage.volumes").index(0).key("purpose")).contains(&json!("custom"))

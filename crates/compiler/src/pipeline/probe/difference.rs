@@ -7,17 +7,18 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// A place in an object, or inside a text of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct OutputPlace {
+pub struct OutputPlace {
     /// The position of the object in the output.
-    pub(crate) object: usize,
-    pub(crate) path: FieldPath,
+    pub object: usize,
+    /// The path in the object.
+    pub path: FieldPath,
     /// The field inside the text, if the field holds YAML or JSON.
-    pub(crate) inside: Option<FieldPath>,
+    pub inside: Option<FieldPath>,
 }
 
 impl OutputPlace {
     /// Creates the place of an object as a whole.
-    pub(crate) fn root(object: usize) -> Self {
+    pub fn root(object: usize) -> Self {
         Self { object, path: FieldPath::root(), inside: None }
     }
 
@@ -63,14 +64,16 @@ fn parse_structured_text(text: &str) -> Option<(&str, Value)> {
 
 /// The difference between `base` and `other`: `changed` are places of `base`, `added` are places that only `other` has.
 #[derive(Debug, Default)]
-pub(crate) struct OutputDifference {
-    pub(crate) changed: Vec<OutputPlace>,
-    pub(crate) added: Vec<OutputPlace>,
+pub struct OutputDifference {
+    /// Places of the base.
+    pub changed: Vec<OutputPlace>,
+    /// Places that only the other output has.
+    pub added: Vec<OutputPlace>,
 }
 
 impl OutputDifference {
     /// Whether an object as a whole is another one, because its kind or API version changes.
-    pub(crate) fn replaces_object(&self) -> bool {
+    pub fn replaces_object(&self) -> bool {
         self.changed.iter().any(|place| *place == OutputPlace::root(place.object))
     }
 
@@ -127,14 +130,15 @@ impl OutputDifference {
         self.changed.extend(leaves(value, place).into_iter().map(|(place, _)| place));
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether nothing changed.
+    pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.added.is_empty()
     }
 }
 
 /// Returns every scalar and every empty collection of a value with its place, including those inside YAML or JSON
 /// texts.
-pub(crate) fn leaves(value: &Value, place: &OutputPlace) -> Vec<(OutputPlace, Value)> {
+pub fn leaves(value: &Value, place: &OutputPlace) -> Vec<(OutputPlace, Value)> {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             fields.iter().flat_map(|(key, value)| leaves(value, &place.key(key))).collect()

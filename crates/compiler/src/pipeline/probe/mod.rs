@@ -1,7 +1,7 @@
 //! Probes a field of a deployment: renders it with other values to learn the effect of the field.
 
-pub(crate) mod change;
-pub(crate) mod difference;
+pub mod change;
+pub mod difference;
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,9 @@ use super::prepared::{Attempt, InputDeployment};
 use crate::codes;
 use change::{FieldChange, Variant, apply_edits, variants};
 use difference::{OutputDifference, OutputPlace};
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
-use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_provider::Provider;
 use kubefoundry_transform::{StepBudget, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -43,7 +44,7 @@ impl Fate {
     /// Returns the name, as in reports.
     ///
     /// ```
-    /// use kubefoundry_compiler::trace::Fate;
+    /// use kubefoundry_compiler::pipeline::Fate;
     /// assert_eq!((Fate::Own.as_str(), Fate::Empty.meaning()), ("own", "it is empty"));
     /// ```
     pub const fn as_str(self) -> &'static str {
@@ -73,9 +74,10 @@ impl Fate {
 }
 
 /// A deployment and its unchanged result, with which attempts are compared.
-pub(crate) struct Probe<'p> {
+pub struct Probe<'p> {
     subject: InputDeployment<'p>,
-    pub(crate) base: Attempt,
+    /// The result of the deployment as it is.
+    pub base: Attempt,
     /// The generated values that patches change.
     patched: BTreeSet<OutputPlace>,
     providers: Vec<&'p str>,
@@ -90,36 +92,36 @@ pub(crate) struct Probe<'p> {
 /// The observed effect of other values of a field.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
-pub(crate) struct Effect {
+pub struct Effect {
     /// The edits that changed the output.
-    pub(crate) edits: Vec<FieldChange>,
+    pub edits: Vec<FieldChange>,
     /// The output fields that changed.
-    pub(crate) difference: OutputDifference,
+    pub difference: OutputDifference,
     /// Objects that exist only with another value.
-    pub(crate) added: Vec<ObjectRef>,
+    pub added: Vec<ObjectRef>,
     /// Whether the output changed only with `spec.provider.name` set.
-    pub(crate) needs_named_provider: bool,
+    pub needs_named_provider: bool,
     /// Providers that other values select.
-    pub(crate) selected_providers: Vec<String>,
+    pub selected_providers: Vec<String>,
     /// Codes of findings that name the field.
-    pub(crate) codes: Vec<&'static str>,
+    pub codes: Vec<&'static str>,
     /// Codes of findings that name the field with another value.
-    pub(crate) other_codes: Vec<&'static str>,
+    pub other_codes: Vec<&'static str>,
     /// Codes of the errors that refuse other values.
-    pub(crate) refused_by: Vec<&'static str>,
+    pub refused_by: Vec<&'static str>,
     /// Whether another value was accepted at all.
-    pub(crate) is_accepted: bool,
+    pub is_accepted: bool,
     /// Whether another valid enum value was refused. The field is then checked against other fields.
-    pub(crate) is_constraint: bool,
+    pub is_constraint: bool,
     /// Whether the default equals the value; computed only if `other_codes` matter.
-    pub(crate) is_default: bool,
+    pub is_default: bool,
     /// Whether the deployment was accepted without the field.
-    pub(crate) is_optional: bool,
+    pub is_optional: bool,
 }
 
 impl<'p> Probe<'p> {
     /// Runs the unchanged deployment. `steps` is the budget of selection rules for all attempts together.
-    pub(crate) fn new(subject: InputDeployment<'p>, mut steps: StepBudget) -> Self {
+    pub fn new(subject: InputDeployment<'p>, mut steps: StepBudget) -> Self {
         let base = subject.run(Thoroughness::Needed, &mut steps);
         let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
         let patched = overwritten_places(&base);
@@ -127,12 +129,17 @@ impl<'p> Probe<'p> {
     }
 
     /// Returns a probe that tries values that select another provider once more, with `spec.provider.name` set.
-    pub(crate) fn with_named_provider(self) -> Self {
+    pub fn with_named_provider(self) -> Self {
         Self { tries_named_provider: true, ..self }
     }
 
+    /// Finds a provider that the program renders.
+    pub fn find_provider(&self, name: &str) -> Option<&'static dyn Provider> {
+        self.subject.options().composition.find_provider(name)
+    }
+
     /// Returns whether options pin the runtime of a provider.
-    pub(crate) fn is_pinned(&self, provider: &str) -> bool {
+    pub fn is_pinned(&self, provider: &str) -> bool {
         self.subject.options().runtimes.contains_key(provider)
     }
 
@@ -149,14 +156,13 @@ impl<'p> Probe<'p> {
     }
 
     /// Tries other values of a field, the most likely valid ones first, until one changes the output.
-    pub(crate) fn probe_field(&mut self, path: &FieldPath, value: &Value) -> Effect {
+    pub fn probe_field(&mut self, path: &FieldPath, value: &Value) -> Effect {
         let mut effect = Effect::default();
         collect_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
+        let provider = self.base.provider().and_then(|name| self.find_provider(name));
         let mut with_named_provider: Option<(Vec<FieldChange>, OutputDifference, Vec<ObjectRef>)> = None;
-        for Variant { edits, is_enum_value, removes_parent } in
-            variants(path, value, root, &self.providers, self.base.provider())
-        {
+        for Variant { edits, is_enum_value, removes_parent } in variants(path, value, root, &self.providers, provider) {
             // Variants that also change other fields count only if the field cannot be changed alone.
             if removes_parent && (effect.is_accepted || effect.is_optional) {
                 break;
@@ -215,7 +221,7 @@ impl<'p> Probe<'p> {
     }
 
     /// Runs the deployment with another runtime version.
-    pub(crate) fn probe_runtime(&mut self, provider: &str, version: &str) -> Option<OutputDifference> {
+    pub fn probe_runtime(&mut self, provider: &str, version: &str) -> Option<OutputDifference> {
         let mut options = self.subject.options().clone();
         options.runtimes.insert(provider.to_owned(), version.to_owned());
         let other = self.subject.attempt_with_options(&options, &mut self.steps);
@@ -311,7 +317,7 @@ fn may_have_no_effect(path: &FieldPath) -> bool {
 }
 
 /// Returns whether a value is empty.
-pub(crate) fn is_empty_value(value: &Value) -> bool {
+pub fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -322,7 +328,7 @@ pub(crate) fn is_empty_value(value: &Value) -> bool {
 
 /// Classifies the observed effect of a field. The order of the checks matters: the first effect that applies is the
 /// strongest one.
-pub(crate) fn classify_effect(effect: &Effect, path: &FieldPath) -> Fate {
+pub fn classify_effect(effect: &Effect, path: &FieldPath) -> Fate {
     let is_own = !path.starts_with(&FieldPath::parse("spec"));
     let changes_output = !effect.difference.is_empty() || !effect.added.is_empty();
     if changes_output && !effect.needs_named_provider {
@@ -349,7 +355,7 @@ pub(crate) fn classify_effect(effect: &Effect, path: &FieldPath) -> Fate {
 }
 
 /// Returns a reference to an object.
-pub(crate) fn reference(object: &Value) -> ObjectRef {
+pub fn reference(object: &Value) -> ObjectRef {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     ObjectRef {
         api_version: text("/apiVersion").unwrap_or_default().into(),

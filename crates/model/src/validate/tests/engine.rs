@@ -1,7 +1,7 @@
 //! Engine settings that need no flag table.
 
 use super::{assert_fields, assert_fixed, assert_no_fix, document, valid};
-use crate::ir::{EngineType, Leaf};
+use kubefoundry_deployment::ir::{EngineType, Leaf};
 
 #[test]
 fn checks_types_and_numbers() {

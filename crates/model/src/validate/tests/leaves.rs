@@ -1,7 +1,7 @@
 //! Tests of leaves: every written scalar is a leaf of origin `Written`, and no other value is.
 
 use super::run;
-use crate::ir::{FieldOrigin, LeafEntry};
+use kubefoundry_deployment::ir::{FieldOrigin, LeafEntry};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, Node, Value, parse};
 

@@ -9,8 +9,8 @@ mod storage;
 mod workload;
 
 use super::validate;
-use crate::ir::Deployment;
-use crate::wire::ModelDeployment;
+use kubefoundry_deployment::ir::Deployment;
+use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings};
@@ -179,7 +179,7 @@ fn treats_null_and_empty_text_as_absent() {
     assert_eq!(diagnostics, []);
     let deployment = deployment.unwrap();
     assert_eq!(deployment.image, None);
-    assert_eq!(deployment.provider, crate::ir::ProviderRequest::default());
+    assert_eq!(deployment.provider, kubefoundry_deployment::ir::ProviderRequest::default());
     assert_eq!(deployment.hugging_face_token, None);
     assert!(deployment.workload.workers().iter().all(|worker| worker.memory.is_none() && worker.cpu.is_none()));
 }

@@ -1,7 +1,7 @@
 //! Model ids, served names, sources.
 
 use super::{assert_fields, valid};
-use crate::ir::{Leaf, ModelSource};
+use kubefoundry_deployment::ir::{Leaf, ModelSource};
 
 #[test]
 fn requires_an_id_or_an_image() {

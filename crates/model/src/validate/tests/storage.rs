@@ -1,7 +1,7 @@
 //! Volumes.
 
 use super::{assert_fields, assert_fixed, document, valid};
-use crate::ir::{AccessMode, Leaf, NewClaim, VolumePurpose};
+use kubefoundry_deployment::ir::{AccessMode, Leaf, NewClaim, VolumePurpose};
 
 fn fields(volumes: &str) -> String {
     format!("model: {{id: org/name, storage: {{volumes: [{volumes}]}}}}")

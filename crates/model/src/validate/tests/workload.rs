@@ -1,7 +1,7 @@
 //! Modes, roles, GPUs.
 
 use super::{assert_fields, run, valid};
-use crate::ir::{FieldOrigin, Leaf, Role, Worker, Workload};
+use kubefoundry_deployment::ir::{FieldOrigin, Leaf, Role, Worker, Workload};
 
 const ROLE: &str = "{gpu: {count: 1}, memory: 64Gi}";
 

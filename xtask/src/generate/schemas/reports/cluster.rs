@@ -1,9 +1,9 @@
 //! Schemas of the reports about a cluster: `status` and `drift`.
 
 use kubefoundry_actor::status::ActorState;
-use kubefoundry_compiler::status::DISTRIBUTION_STATES;
+use kubefoundry_analysis::status::DISTRIBUTION_STATES;
+use kubefoundry_deployment::wire::Phase;
 use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
-use kubefoundry_model::wire::Phase;
 use serde_json::{Value, json};
 
 use super::{flag, list, number, object as object_schema, reference, text};

@@ -1,6 +1,6 @@
 //! The schema of the report of `plan`.
 
-use kubefoundry_compiler::plan::ChangeClass;
+use kubefoundry_analysis::plan::ChangeClass;
 use serde_json::{Value, json};
 
 use super::{environment, finding, flag, list, number, object, reference, text, words};

@@ -3,7 +3,7 @@
 //! None of them is about a provider: a CRD is not upgraded with the configuration of a provider, which says what the
 //! provider can run. `lint`, the webhook and the condition `ProviderCompatible` report that (docs/specification.md, MD-7).
 
-use kubefoundry_model::ir::GPU_RESOURCES;
+use kubefoundry_deployment::ir::GPU_RESOURCES;
 
 use super::Rule;
 

@@ -1,0 +1,575 @@
+//! Plans one ModelDeployment from its state in the old and the new run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::attribution::{AtomicChange, DeploymentState, StatePair, attribute};
+use super::class::{Applier, ChangeClass};
+use super::difference::{Granularity, JsonDifference, coarsen, differences};
+use super::images::{self, ImageChange};
+use super::rendered_change::{Object, RenderedChange, diff_outputs, is_same};
+use super::report::{
+    Action, Capacity, CapacityChange, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes,
+};
+use super::{PlanInput, interface, kept, selection};
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::pipeline::{Decision, GpuCount, InputDocument, ListItems, Output, Renderer, YamlText};
+use kubefoundry_deployment::ir::Role;
+use kubefoundry_deployment::wire::ModelDeployment;
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_facts::fit::WorkerFit;
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_kubernetes::server_fields;
+use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
+use kubefoundry_transform::PriorChoice;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::secret::mask_at;
+
+/// Maximum number of input changes that are applied one by one; beyond it, fields are merged into their parents. Each
+/// costs two renderings, so a large document gets fewer.
+const MAX_CHANGES: usize = 64;
+const MAX_CHANGES_OF_LARGE_DOCUMENT: usize = 4;
+/// Size in bytes from which a document counts as large.
+const LARGE_DOCUMENT_BYTES: usize = 64 * 1024;
+
+/// Shared inputs of the plans of all deployments.
+pub(super) struct PlanContext<'s> {
+    pub(super) old: Renderer<'s>,
+    pub(super) new: Renderer<'s>,
+    /// List items of both runs, which a renderer cannot read on their own.
+    pub(super) old_items: ListItems,
+    pub(super) new_items: ListItems,
+    /// Changed options, provider configurations and CRDs.
+    pub(super) changes: Vec<AtomicChange>,
+    pub(super) applier: Applier,
+}
+
+/// A deployment as one run compiled it.
+#[derive(Clone, Copy)]
+pub(super) struct RunDeployment<'r> {
+    pub(super) run: PlanInput<'r>,
+    pub(super) position: usize,
+    pub(super) decision: &'r Decision,
+    pub(super) input: Option<&'r Arc<InputDocument>>,
+    /// The rendered objects of the deployment.
+    pub(super) outputs: &'r [Output<YamlText>],
+    /// The index of its first object in the outputs of the run.
+    pub(super) first: usize,
+}
+
+/// The plan of one deployment, and its share in the summary.
+#[derive(Debug)]
+pub(super) struct PlannedDeployment {
+    pub(super) deployment: DeploymentPlan,
+    /// Its GPUs of all types, before and after.
+    pub(super) gpus: (u128, u128),
+    /// The class of the most severe change of an object.
+    pub(super) objects_class: Option<ChangeClass>,
+    pub(super) images: Vec<ImageChange>,
+}
+
+impl<'r> RunDeployment<'r> {
+    /// Returns the text of the deployment's document.
+    pub(super) fn text(&self) -> Option<&'r str> {
+        let input = self.input?;
+        self.run.sources.get(input.source).text.get(input.span.start..input.span.end)
+    }
+
+    /// Parses the objects of the deployment from their printed text.
+    fn objects(&self) -> Vec<Object> {
+        let references = self.decision.objects.iter().cloned();
+        let value = |output: &Output<YamlText>| {
+            let document = yaml::documents(output.object.as_str(), &self.run.compilation.options.limits).next();
+            document.map(|document| document.root.to_json()).unwrap_or_default()
+        };
+        references.zip(self.outputs.iter().map(value)).collect()
+    }
+
+    fn renders_as(&self, other: &Self) -> bool {
+        let text = |side: &Self| side.outputs.iter().map(|it| it.object.as_str()).collect::<Vec<_>>();
+        self.outputs.len() == other.outputs.len() && text(self) == text(other)
+    }
+
+    /// Returns whether the deployment has a provider that was selected before the run.
+    pub(super) fn keeps_provider(&self) -> bool {
+        self.kept_choice().is_some()
+    }
+
+    /// Returns the provider that was selected before the run.
+    pub(super) fn kept_choice(&self) -> Option<&'r PriorChoice> {
+        let kept = self.run.compilation.kept_choices.of_environment(self.decision.environment.as_deref())?;
+        kept.get(&self.decision.object)
+    }
+
+    /// Returns the kustomization that should have built the deployment, but was not run.
+    fn unbuilt(&self) -> Option<&'r str> {
+        self.run.sources.get(self.decision.source).unbuilt.as_deref()
+    }
+
+    fn gpus(&self) -> u128 {
+        self.decision.gpus.iter().map(|gpus| u128::from(gpus.count)).sum()
+    }
+
+    /// Returns whether it is known of some GPUs which they are.
+    pub(super) fn knows_gpus(&self) -> bool {
+        self.decision.gpus.iter().any(|gpus| gpus.memory.is_some())
+    }
+
+    fn provider(&self) -> String {
+        self.decision.provider().unwrap_or_default().to_owned()
+    }
+}
+
+/// Plans a deployment that one run or both have.
+pub(super) fn plan(
+    old: Option<RunDeployment<'_>>,
+    new: Option<RunDeployment<'_>>,
+    context: &PlanContext<'_>,
+) -> Option<PlannedDeployment> {
+    match (old, new) {
+        (Some(old), Some(new)) => {
+            let mut planned = plan_pair(&old, &new, context);
+            if let Some(kustomization) = new.unbuilt().or(old.unbuilt()) {
+                mark_unbuilt(&mut planned, kustomization);
+            }
+            Some(planned)
+        }
+        (Some(side), None) => Some(plan_single(&side, Action::Deleted, context)),
+        (None, Some(side)) => Some(plan_single(&side, Action::Created, context)),
+        (None, None) => None,
+    }
+}
+
+/// Says of a plan that a kustomization may change more than is known. Such a deployment is never unchanged.
+fn mark_unbuilt(planned: &mut PlannedDeployment, kustomization: &str) {
+    let cause = Cause::Unbuilt { kustomization: kustomization.to_owned() };
+    let change = Change { cause, class: ChangeClass::Unknown, outputs: Vec::new() };
+    let deployment = &mut planned.deployment;
+    deployment.action = Action::Changed;
+    deployment.class = deployment.class.max(Some(change.class));
+    deployment.changes.push(change);
+}
+
+/// Plans a created or deleted deployment.
+fn plan_single(side: &RunDeployment<'_>, action: Action, context: &PlanContext<'_>) -> PlannedDeployment {
+    let is_new = action == Action::Created;
+    let (no_objects, objects) = (Vec::new(), side.objects());
+    let (before, after) = if is_new { (&no_objects, &objects) } else { (&objects, &no_objects) };
+    let gpus: &[GpuCount] = &side.decision.gpus;
+    let object_plan = |(position, object): (usize, &ObjectRef)| {
+        let position = Some(side.first + position);
+        let (old, new) = if is_new { (None, position) } else { (position, None) };
+        ObjectPlan { object: object.clone(), action, old, new }
+    };
+    let (renderer, items) =
+        if is_new { (&context.new, &context.new_items) } else { (&context.old, &context.old_items) };
+    let sequences = side.knows_gpus().then(|| capacity(side, &document(side, renderer, items).0, renderer)).flatten();
+    let (old_sequences, new_sequences) = if is_new { (None, sequences) } else { (sequences, None) };
+    let deployment = DeploymentPlan {
+        capacity: CapacityChange::between(old_sequences, new_sequences),
+        gpus: if is_new { gpu_changes(&[], gpus) } else { gpu_changes(gpus, &[]) },
+        objects: side.decision.objects.iter().enumerate().map(object_plan).collect(),
+        old: Some(side.position).filter(|_| !is_new),
+        new: Some(side.position).filter(|_| is_new),
+        ..empty_plan(side, action)
+    };
+    let gpus = if is_new { (0, side.gpus()) } else { (side.gpus(), 0) };
+    PlannedDeployment { deployment, gpus, objects_class: None, images: images::image_changes(before, after, &[]) }
+}
+
+/// Creates a plan without any changes.
+fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
+    DeploymentPlan {
+        object: side.decision.object.clone(),
+        environment: side.decision.environment.clone(),
+        action,
+        class: None,
+        provider: side.provider(),
+        selection: None,
+        endpoint: None,
+        model_name: None,
+        kept: None,
+        gpus: Vec::new(),
+        capacity: None,
+        changes: Vec::new(),
+        objects: Vec::new(),
+        old: None,
+        new: None,
+    }
+}
+
+/// Plans a deployment that both runs have: finds its changes, attributes the effects to them, and classifies each
+/// effect.
+fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanContext<'_>) -> PlannedDeployment {
+    let kept = || kept::kept_provider(new, || document(new, &context.new, &context.new_items).0, context);
+    let unchanged = || PlannedDeployment {
+        deployment: DeploymentPlan {
+            kept: kept(),
+            old: Some(old.position),
+            new: Some(new.position),
+            ..empty_plan(new, Action::Unchanged)
+        },
+        gpus: (old.gpus(), new.gpus()),
+        objects_class: None,
+        images: Vec::new(),
+    };
+    let renders_as_before = old.renders_as(new);
+    if renders_as_before && old.text() == new.text() {
+        return unchanged();
+    }
+    let (before, old_is_live) = document(old, &context.old, &context.old_items);
+    let (after, _) = document(new, &context.new, &context.new_items);
+    let max_changes = match old.text().into_iter().chain(new.text()).map(str::len).max() {
+        Some(LARGE_DOCUMENT_BYTES..) => MAX_CHANGES_OF_LARGE_DOCUMENT,
+        _ => MAX_CHANGES,
+    };
+    let fields = coarsen(differences(&before, &after, Granularity::Leaves), max_changes, &before, &after);
+    if renders_as_before && fields.is_empty() {
+        return unchanged();
+    }
+    let baseline = choose_baseline(old, new, &before, context);
+    let new_objects = new.objects();
+    let mut output_changes = diff_outputs(&baseline.objects, &new_objects);
+    if let Some(version_change) = baseline.version {
+        output_changes.insert(0, version_change);
+    }
+    if fields.is_empty() && output_changes.is_empty() {
+        // Only the order of keys differs.
+        return unchanged();
+    }
+    let secrets = SecretValues::find(&fields, [&before, &after], &output_changes, [&baseline.objects, &new_objects]);
+    let input_changes =
+        fields.into_iter().map(Box::new).map(AtomicChange::Field).chain(context.changes.iter().cloned()).collect();
+    let states = StatePair {
+        old: DeploymentState { renderer: &baseline.renderer, document: &before, objects: &baseline.objects },
+        new: DeploymentState { renderer: &context.new, document: &after, objects: &new_objects },
+        original_renderer: &context.old,
+        behaviors: context.new.composition().find_provider(&new.provider()).map(|provider| provider.info().behaviors),
+    };
+    let mut changes = attribute(&states, input_changes, &output_changes);
+    if old_is_live {
+        changes.retain(|change| !leaves_out_default(change));
+    }
+    if changes.is_empty() && renders_as_before {
+        return unchanged();
+    }
+    // Each step overrides the classes of the previous ones, so the order matters: a rejected field starts no second
+    // cluster, and the operator replaces an object whose change would be rejected.
+    apply_crd_rules(&mut changes, &states);
+    merge_into_blue_green(&mut changes);
+    if context.applier == Applier::Operator {
+        if changes_identity(old, new, &changes) {
+            mark_recreated(&mut changes, IDENTITY_CHANGED);
+        } else if changes.iter().flat_map(|change| &change.outputs).any(is_stuck) {
+            let is_edit = changes.iter().any(|change| matches!(change.cause, Cause::Field { .. }));
+            mark_recreated(&mut changes, if is_edit { NOT_PATCHABLE } else { NOT_PATCHABLE_IN_TURN });
+        }
+    }
+    if context.applier == Applier::Operator && is_paused(&after) {
+        mark_paused(&mut changes);
+    }
+    changes.sort_by_key(|change| std::cmp::Reverse(change.class));
+    secrets.mask(&mut changes);
+    let images = images::image_changes(&baseline.objects, &new_objects, &output_changes);
+    let mut gpus = gpu_changes(&old.decision.gpus, &new.decision.gpus);
+    gpus.retain(|change| {
+        change.before != change.after || change.memory.is_some_and(|memory| memory.before != memory.after)
+    });
+    let objects_class = changes.iter().map(|change| change.class).max().unwrap_or(ChangeClass::None);
+    let [endpoint, model_name] = interface::changes(
+        context.new.composition(),
+        (old.decision, &baseline.objects),
+        (new.decision, &new_objects),
+        objects_class,
+    );
+    let deployment = DeploymentPlan {
+        class: [&endpoint, &model_name].into_iter().flatten().map(|change| change.class).max().max(Some(objects_class)),
+        selection: selection::selection_change(
+            (old.decision, &before, &context.old),
+            (new.decision, &after, &context.new),
+        ),
+        endpoint,
+        model_name,
+        kept: kept(),
+        gpus,
+        capacity: CapacityChange::between(capacity(old, &before, &context.old), capacity(new, &after, &context.new)),
+        changes,
+        objects: object_plans(old, new),
+        old: Some(old.position),
+        new: Some(new.position),
+        ..empty_plan(new, Action::Changed)
+    };
+    PlannedDeployment { deployment, gpus: (old.gpus(), new.gpus()), objects_class: Some(objects_class), images }
+}
+
+/// Returns for how many sequences of the full context a deployment has place. Runs do not keep what that depends on, so a
+/// deployment whose GPUs are known is rendered once more.
+fn capacity(side: &RunDeployment<'_>, document: &Value, renderer: &Renderer<'_>) -> Option<Capacity> {
+    if !side.knows_gpus() {
+        return None;
+    }
+    let rendered = renderer.render(document, Thoroughness::Everything)?;
+    let generating = rendered.decision.workers.iter().filter(|worker| worker.role != Role::Prefill.as_str());
+    let capacities = generating.map(WorkerFit::capacity);
+    let sum = |sum: Capacity, (fewest, most): (u64, u64)| Capacity {
+        min: sum.min.saturating_add(fewest),
+        max: sum.max.saturating_add(most),
+    };
+    capacities.collect::<Option<Vec<_>>>().map(|all| all.into_iter().fold(Capacity { min: 0, max: 0 }, sum))
+}
+
+/// Returns the document of a deployment as its author writes it, and whether a cluster returned it, with more fields.
+fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems) -> (Value, bool) {
+    let mut document = side.input.and_then(|input| renderer.document(input, items)).unwrap_or_default();
+    let is_live = document.pointer("/metadata/uid").is_some();
+    server_fields::remove(&mut document);
+    if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
+        // The owner of a deployment is a controller, which writes its uid; an author does not know it.
+        metadata.shift_remove("ownerReferences");
+    }
+    (document, is_live)
+}
+
+/// The values of a plan that are secrets by the names of their fields, with what the report shows instead.
+struct SecretValues {
+    /// By the path of a field of the ModelDeployment.
+    fields: BTreeMap<String, [Option<Value>; 2]>,
+    /// By the object and the path in it.
+    outputs: BTreeMap<(ObjectRef, String), [Option<Value>; 2]>,
+}
+
+impl SecretValues {
+    fn find(
+        fields: &[JsonDifference],
+        documents: [&Value; 2],
+        outputs: &[RenderedChange],
+        objects: [&[Object]; 2],
+    ) -> Self {
+        let mask = |roots: [Option<&Value>; 2], path: &FieldPath, values: [&Option<Value>; 2]| {
+            let [old, new] = [0, 1].map(|side| {
+                let root = roots.get(side).copied().flatten().unwrap_or(&Value::Null);
+                Some(mask_at(root, path, values.get(side).copied()?.clone()?))
+            });
+            (&old != values[0] || &new != values[1]).then_some([old, new])
+        };
+        let of_field = |it: &JsonDifference| {
+            Some((it.path.to_string(), mask(documents.map(Some), &it.path, [&it.before, &it.after])?))
+        };
+        let of_output = |it: &RenderedChange| {
+            let find = |objects: &'_ [Object]| objects.iter().position(|(object, _)| *object == it.object);
+            let roots = objects.map(|objects| find(objects).and_then(|at| objects.get(at)).map(|(_, value)| value));
+            let masked = mask(roots, &it.path, [&it.before, &it.after])?;
+            Some(((it.object.clone(), it.path.to_string()), masked))
+        };
+        Self {
+            fields: fields.iter().filter_map(of_field).collect(),
+            outputs: outputs.iter().filter(|change| !change.is_whole()).filter_map(of_output).collect(),
+        }
+    }
+
+    fn mask(&self, changes: &mut [Change]) {
+        for change in changes {
+            if let Cause::Field { path, before, after } = &mut change.cause
+                && let Some([old, new]) = self.fields.get(path)
+            {
+                before.clone_from(old);
+                after.clone_from(new);
+            }
+            for output in &mut change.outputs {
+                if let Some([old, new]) = self.outputs.get(&(output.object.clone(), output.path.clone())) {
+                    output.before.clone_from(old);
+                    output.after.clone_from(new);
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a change only leaves out a declared default, which API servers write into an object.
+fn leaves_out_default(change: &Change) -> bool {
+    let Cause::Field { path, before: Some(value), after: None } = &change.cause else { return false };
+    if *path == ModelDeployment::path().spec().scaling().replicas().to_string() {
+        // A default of some groups only, so that it is not declared with the field.
+        return change.outputs.is_empty() && *value == 1;
+    }
+    let default = declared_field(path).and_then(|field| field.facets.default);
+    change.outputs.is_empty()
+        && default.and_then(|default| serde_json::from_str::<Value>(default).ok()).as_ref() == Some(value)
+}
+
+/// The old state in the form that is compared with the new one.
+struct Baseline<'s> {
+    renderer: Renderer<'s>,
+    objects: Vec<Object>,
+    /// The change of the main object's CRD version, if there is one.
+    version: Option<RenderedChange>,
+}
+
+/// Chooses the old state to compare with. Fields of different CRD versions are not comparable, so after a version
+/// change the old deployment is rendered in the new version, as the API server would convert it.
+fn choose_baseline<'s>(
+    old: &RunDeployment<'_>,
+    new: &RunDeployment<'_>,
+    before: &Value,
+    context: &PlanContext<'s>,
+) -> Baseline<'s> {
+    let main = |side: &RunDeployment<'_>| side.decision.objects.last().cloned();
+    let unconverted = || Baseline { renderer: context.old.clone(), objects: old.objects(), version: None };
+    let (Some(old_main), Some(new_main)) = (main(old), main(new)) else { return unconverted() };
+    if !is_same(&old_main, &new_main) || old_main.api_version == new_main.api_version {
+        return unconverted();
+    }
+    let with_crd_version = |renderer: Renderer<'s>| renderer.with_crd_version(&old.provider(), &new_main.api_version);
+    // The CRDs of the old run may lack the new version, so those of the new run are tried next.
+    for renderer in [with_crd_version(context.old.clone()), with_crd_version(context.old.with_crds_of(&context.new))] {
+        if let Some(rendered) = renderer.render(before, Thoroughness::Needed) {
+            let version = RenderedChange {
+                object: new_main.clone(),
+                is_main: true,
+                path: FieldPath::parse("apiVersion"),
+                before: Some(Value::from(&*old_main.api_version)),
+                after: Some(Value::from(&*new_main.api_version)),
+            };
+            return Baseline { renderer, objects: rendered.objects, version: Some(version) };
+        }
+    }
+    unconverted()
+}
+
+/// Returns the declaration of a field of a ModelDeployment.
+fn declared_field(path: &str) -> Option<&'static FieldShape> {
+    let (Shape::Object(deployment), Some(path)) = (ModelDeployment::SHAPE, FieldPath::try_parse(path)) else {
+        return None;
+    };
+    deployment.field_at(&path)
+}
+
+/// Returns whether a field is declared as part of the deployment's identity.
+fn is_identity(path: &str) -> bool {
+    declared_field(path).is_some_and(|field| field.facets.identity)
+}
+
+/// Returns whether the identity of the deployment changes.
+fn changes_identity(old: &RunDeployment<'_>, new: &RunDeployment<'_>, changes: &[Change]) -> bool {
+    let group = |side: &RunDeployment<'_>| side.decision.object.api_version.clone();
+    let changes_identity = |change: &Change| {
+        matches!(&change.cause, Cause::Field { path, .. } if is_identity(path))
+            && change.outputs.iter().any(|output| output.class != ChangeClass::None)
+    };
+    old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(changes_identity)
+}
+
+/// Applies the CRD validation rules of the cluster. A change that they reject is refused, even if the provider's table
+/// has another reaction.
+fn apply_crd_rules(changes: &mut [Change], states: &StatePair<'_, '_>) {
+    for (object, new) in states.new.objects {
+        let Some((_, old)) = states.old.objects.iter().find(|(other, _)| is_same(object, other)) else { continue };
+        if old == new {
+            continue;
+        }
+        for (path, message) in states.new.renderer.check_change(old, new) {
+            let path = path.to_string();
+            let affected = changes.iter_mut().flat_map(|change| &mut change.outputs);
+            let affected = affected.filter(|output| output.object == *object && overlap(&output.path, &path));
+            for output in affected {
+                output.class = ChangeClass::Refused;
+                output.source = format!("a rule of the CRD: {message}").into();
+            }
+        }
+    }
+    changes.iter_mut().for_each(Change::update_class);
+}
+
+/// Returns whether one of two paths contains the other.
+fn overlap(one: &str, other: &str) -> bool {
+    let contains = |outer: &str, inner: &str| {
+        outer.is_empty()
+            || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    contains(one, other) || contains(other, one)
+}
+
+/// Merges other changes into a blue-green rollout. The second cluster is created from the whole object, so it also
+/// applies fields that would be ignored or applied to the first cluster.
+fn merge_into_blue_green(changes: &mut [Change]) {
+    let is_blue_green = |output: &&OutputChange| output.class == ChangeClass::BlueGreen;
+    let outputs = changes.iter().flat_map(|change| &change.outputs).filter(is_blue_green);
+    let blue_green_objects: BTreeSet<ObjectRef> = outputs.map(|output| output.object.clone()).collect();
+    for change in changes {
+        for output in change.outputs.iter_mut().filter(|output| blue_green_objects.contains(&output.object)) {
+            if matches!(output.class, ChangeClass::InPlace | ChangeClass::RollingRestart | ChangeClass::NoEffect) {
+                output.class = ChangeClass::BlueGreen;
+                output.source = "the second cluster, which other fields start, is made from all of the object".into();
+            }
+        }
+        change.update_class();
+    }
+}
+
+const IDENTITY_CHANGED: &str =
+    "specification OP-3.1: on a change of identity the operator deletes and recreates the object";
+const NOT_PATCHABLE: &str =
+    "the provider refuses or ignores a part of the change: the operator deletes and recreates the object";
+
+const NOT_PATCHABLE_IN_TURN: &str = "the provider refuses or ignores a part of the change: the operator deletes and recreates the object, one deployment of the provider after the other (PendingRecreate)";
+
+/// Returns whether patching would leave part of a main object unchanged.
+fn is_stuck(output: &OutputChange) -> bool {
+    output.is_main && matches!(output.class, ChangeClass::Refused | ChangeClass::NoEffect)
+}
+
+/// Marks every change of the main object as a recreation: the operator replaces the object and patches nothing.
+fn mark_recreated(changes: &mut [Change], reason: &'static str) {
+    for change in changes {
+        for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != ChangeClass::None) {
+            output.class = ChangeClass::Recreate;
+            output.source = reason.into();
+        }
+        change.update_class();
+    }
+}
+
+/// Returns whether the deployment pauses the operator by annotation (docs/specification.md OP-4.2).
+fn is_paused(document: &Value) -> bool {
+    let annotations = document.pointer("/metadata/annotations");
+    let annotation = |api_group: &ApiGroup| annotations?.get(api_group.label("reconcile-paused"))?.as_str();
+    API_GROUPS.iter().any(|api_group| annotation(api_group) == Some("true"))
+}
+
+/// Marks every change as having no effect, because the operator does not apply it.
+fn mark_paused(changes: &mut [Change]) {
+    for change in changes {
+        for output in change.outputs.iter_mut().filter(|output| output.class != ChangeClass::None) {
+            output.class = ChangeClass::NoEffect;
+            output.source =
+                "specification OP-4.2: the annotation reconcile-paused keeps the operator from applying it".into();
+        }
+        change.update_class();
+    }
+}
+
+/// Lists the objects that are created, deleted or changed.
+fn object_plans(old: &RunDeployment<'_>, new: &RunDeployment<'_>) -> Vec<ObjectPlan> {
+    let mut plans = Vec::new();
+    for (position, object) in new.decision.objects.iter().enumerate() {
+        let before = old.decision.objects.iter().position(|other| is_same(object, other));
+        let text = |side: &RunDeployment<'_>, at: usize| side.outputs.get(at).map(|output| output.object.clone());
+        let action = match before {
+            None => Action::Created,
+            Some(before) if text(old, before) == text(new, position) => continue,
+            Some(_) => Action::Changed,
+        };
+        let (old, new) = (before.map(|before| old.first + before), Some(new.first + position));
+        plans.push(ObjectPlan { object: object.clone(), action, old, new });
+    }
+    for (position, object) in old.decision.objects.iter().enumerate() {
+        if !new.decision.objects.iter().any(|other| is_same(object, other)) {
+            let old = Some(old.first + position);
+            plans.push(ObjectPlan { object: object.clone(), action: Action::Deleted, old, new: None });
+        }
+    }
+    plans
+}

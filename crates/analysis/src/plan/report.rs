@@ -1,0 +1,481 @@
+//! The data of a plan. It is printed as text or Markdown, and serialized to JSON.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::class::{Applier, ChangeClass};
+use super::deployment::PlannedDeployment;
+use super::images::{self, ImageChange};
+use super::kept::KeptProvider;
+use super::runtimes::RuntimeChange;
+use kubefoundry_compiler::pipeline::GpuCount;
+use kubefoundry_diagnostics::ObjectRef;
+
+/// The effect of the change from one run to another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Plan {
+    /// The tool that applies the objects.
+    pub applier: Applier,
+    /// Counts of deployments and GPUs.
+    pub summary: Summary,
+    /// GPUs by resource name, before and after, sorted by name.
+    pub gpus: Vec<GpuChange>,
+    /// Runtimes that change, with what the newer ones rename or remove, sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runtimes: Vec<RuntimeChange>,
+    /// Images that are added, removed or replaced, sorted.
+    pub images: Vec<ImageChange>,
+    /// Every deployment: those of the new run in its order, then the deleted ones.
+    pub deployments: Vec<DeploymentPlan>,
+}
+
+/// The effect of the change on one ModelDeployment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DeploymentPlan {
+    /// The ModelDeployment.
+    pub object: ObjectRef,
+    /// The name of its environment, if the input is divided into several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Arc<str>>,
+    /// The action on it.
+    pub action: Action,
+    /// For a changed deployment, the class of its most severe change, including those of its endpoint and model name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<ChangeClass>,
+    /// The provider that runs it after the change; for a deleted deployment, the one that ran it.
+    pub provider: String,
+    /// For a changed deployment, the new selection, if the provider or the reason differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionChange>,
+    /// The Service and port that clients call, if they change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<InterfaceChange>,
+    /// The name of the model in requests, if it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_name: Option<InterfaceChange>,
+    /// The provider that the operator keeps, if the selection rules prefer another one by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptProvider>,
+    /// Its GPUs by resource name, where their number or memory changes.
+    pub gpus: Vec<GpuChange>,
+    /// How many sequences of the full context it has place for, where that changes and is known. Prefill workers, which
+    /// keep none, do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityChange>,
+    /// The changes of the input, each with its effects.
+    pub changes: Vec<Change>,
+    /// The objects that are created, deleted or changed.
+    pub objects: Vec<ObjectPlan>,
+    /// Its index in the decisions of the old run.
+    #[serde(skip)]
+    pub old: Option<usize>,
+    /// Its index in the decisions of the new run.
+    #[serde(skip)]
+    pub new: Option<usize>,
+}
+
+/// What happens to a deployment or an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Only the new run has it.
+    Created,
+    /// Only the old run has it.
+    Deleted,
+    /// Both runs have it, and it differs.
+    Changed,
+    /// Neither it nor its rendered objects differ.
+    Unchanged,
+}
+
+/// A change of the input that can be applied alone, with its effects.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// What changes in the input.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// The most severe class among its effects.
+    pub class: ChangeClass,
+    /// The output fields that it changes.
+    pub outputs: Vec<OutputChange>,
+}
+
+/// What changes in the input.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "cause", rename_all = "camelCase")]
+pub enum Cause {
+    /// A field of the ModelDeployment.
+    Field {
+        /// The field.
+        path: String,
+        /// The old value; absent if the field was not written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        before: Option<Value>,
+        /// The new value; absent if the field is not written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        after: Option<Value>,
+    },
+    /// The options of the run.
+    Options,
+    /// The provider configurations.
+    Providers,
+    /// The CRDs of the cluster.
+    Crds,
+    /// Other objects of the input, such as an AsyncActor that is bound to the deployment.
+    Objects,
+    /// A kustomization that was not built, so that it is unknown what it changes.
+    Unbuilt {
+        /// The directory of the kustomization.
+        kustomization: String,
+    },
+}
+
+/// A changed field of the output.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputChange {
+    /// The object.
+    pub object: ObjectRef,
+    /// Whether this is the main object of its deployment.
+    #[serde(skip)]
+    pub is_main: bool,
+    /// The path; empty if the object itself is created or deleted.
+    pub path: String,
+    /// The old value; absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// The new value; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+    /// The effect on the running workload.
+    pub class: ChangeClass,
+    /// The evidence for the class.
+    pub source: Cow<'static, str>,
+    /// Whether no single change explains it, only this one together with others.
+    pub together: bool,
+}
+
+/// An object that is created, deleted or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectPlan {
+    /// The object.
+    pub object: ObjectRef,
+    /// The action on it.
+    pub action: Action,
+    /// Its index in the outputs of the old run.
+    #[serde(skip)]
+    pub old: Option<usize>,
+    /// Its index in the outputs of the new run.
+    #[serde(skip)]
+    pub new: Option<usize>,
+}
+
+/// A change of something that clients use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InterfaceChange {
+    /// The old text; absent if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The new text; absent if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// The effect on clients: [`ChangeClass::Recreate`], unless the change does not reach the running model.
+    pub class: ChangeClass,
+}
+
+/// A selection that differs between the runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SelectionChange {
+    /// The old selection.
+    pub before: ProviderChoice,
+    /// The new selection.
+    pub after: ProviderChoice,
+    /// The gate that excludes the old provider now; absent if it could still be selected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_gate: Option<String>,
+}
+
+/// A selected provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderChoice {
+    /// The name of the provider.
+    pub provider: String,
+    /// The reason, as text.
+    pub reason: String,
+    /// The rule that decided; absent if the deployment names its provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<WinningRule>,
+}
+
+/// The selection rule that decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WinningRule {
+    /// Its CEL expression.
+    pub condition: String,
+    /// Its priority.
+    pub priority: i32,
+}
+
+/// The number of GPUs of one resource name, before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuChange {
+    /// The resource name.
+    pub resource: Arc<str>,
+    /// GPUs before the change.
+    pub before: u128,
+    /// GPUs after the change.
+    pub after: u128,
+    /// The nominal bytes of memory of the GPUs before and after the change; absent if it is not known of all of them
+    /// which they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryChange>,
+}
+
+/// The memory of GPUs before and after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MemoryChange {
+    /// Bytes before the change.
+    pub before: u64,
+    /// Bytes after the change.
+    pub after: u64,
+}
+
+/// How many sequences of the full context a deployment has place for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Capacity {
+    /// The fewest.
+    pub min: u64,
+    /// The most.
+    pub max: u64,
+}
+
+/// The capacity of a deployment before and after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CapacityChange {
+    /// The capacity before the change; absent if it is not known, or if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Capacity>,
+    /// The capacity after the change; absent if it is not known, or if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Capacity>,
+}
+
+/// Counts of deployments by action and class, and of GPUs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Created deployments.
+    pub created: usize,
+    /// Deleted deployments.
+    pub deleted: usize,
+    /// Unchanged deployments.
+    pub unchanged: usize,
+    /// Changed deployments, by the class of their most severe change.
+    pub changed: ClassCounts,
+    /// GPUs of all types before.
+    pub gpus_before: u128,
+    /// GPUs of all types after.
+    pub gpus_after: u128,
+    /// Peak number of GPUs of all types during the change. A deployment that starts a second cluster, or whose old
+    /// object runs until it is deleted by the applier of the new one, needs the GPUs of both.
+    pub gpus_at_most: u128,
+}
+
+/// Number of changed deployments by class.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the classes are documented at `ChangeClass`")]
+pub struct ClassCounts {
+    pub none: usize,
+    pub in_place: usize,
+    pub rolling_restart: usize,
+    pub blue_green: usize,
+    pub no_effect: usize,
+    pub unknown: usize,
+    pub recreate: usize,
+    pub refused: usize,
+}
+
+impl ClassCounts {
+    /// Counts the changed deployments of a class.
+    pub fn count(&self, class: ChangeClass) -> usize {
+        match class {
+            ChangeClass::None => self.none,
+            ChangeClass::InPlace => self.in_place,
+            ChangeClass::RollingRestart => self.rolling_restart,
+            ChangeClass::BlueGreen => self.blue_green,
+            ChangeClass::NoEffect => self.no_effect,
+            ChangeClass::Unknown => self.unknown,
+            ChangeClass::Recreate => self.recreate,
+            ChangeClass::Refused => self.refused,
+        }
+    }
+
+    fn add(&mut self, class: ChangeClass) {
+        let count = match class {
+            ChangeClass::None => &mut self.none,
+            ChangeClass::InPlace => &mut self.in_place,
+            ChangeClass::RollingRestart => &mut self.rolling_restart,
+            ChangeClass::BlueGreen => &mut self.blue_green,
+            ChangeClass::NoEffect => &mut self.no_effect,
+            ChangeClass::Unknown => &mut self.unknown,
+            ChangeClass::Recreate => &mut self.recreate,
+            ChangeClass::Refused => &mut self.refused,
+        };
+        *count += 1;
+    }
+}
+
+impl Plan {
+    /// Builds the plan from the plans of the deployments.
+    pub(super) fn new(applier: Applier, planned: Vec<PlannedDeployment>, gpus: Vec<GpuChange>) -> Self {
+        let mut summary = Summary {
+            gpus_before: gpus.iter().map(|change| change.before).sum(),
+            gpus_after: gpus.iter().map(|change| change.after).sum(),
+            ..Summary::default()
+        };
+        for PlannedDeployment { deployment, gpus, objects_class, .. } in &planned {
+            match (deployment.action, deployment.class) {
+                (Action::Created, _) => summary.created += 1,
+                (Action::Deleted, _) => summary.deleted += 1,
+                (Action::Changed, Some(class)) => summary.changed.add(class),
+                (Action::Unchanged | Action::Changed, _) => summary.unchanged += 1,
+            }
+            let (before, after) = *gpus;
+            let runs_both = match objects_class {
+                Some(ChangeClass::BlueGreen) => true,
+                // The operator deletes the old object before it creates the new one.
+                Some(ChangeClass::Recreate) => applier == Applier::Apply,
+                _ => false,
+            };
+            summary.gpus_at_most += if runs_both { before + after } else { before.max(after) };
+        }
+        let images = images::merge(planned.iter().flat_map(|planned| &planned.images));
+        let deployments = planned.into_iter().map(|planned| planned.deployment).collect();
+        Self { applier, summary, gpus, runtimes: Vec::new(), images, deployments }
+    }
+
+    /// Returns whether no deployment changes, as far as that is known.
+    pub fn is_empty(&self) -> bool {
+        self.deployments.iter().all(|deployment| deployment.action == Action::Unchanged)
+    }
+
+    /// Returns the most severe class of all changes; `None` if no deployment changes.
+    pub fn class(&self) -> Option<ChangeClass> {
+        self.deployments.iter().filter_map(|deployment| deployment.class).max()
+    }
+}
+
+impl CapacityChange {
+    /// Returns the change, if there is one.
+    pub(super) fn between(before: Option<Capacity>, after: Option<Capacity>) -> Option<Self> {
+        (before != after).then_some(Self { before, after })
+    }
+}
+
+impl Change {
+    pub(super) fn new(cause: Cause, outputs: Vec<OutputChange>) -> Self {
+        let mut change = Self { cause, class: ChangeClass::None, outputs };
+        change.update_class();
+        change
+    }
+
+    /// Updates the class to the most severe one among the effects.
+    pub(super) fn update_class(&mut self) {
+        self.class = self.outputs.iter().map(|output| output.class).max().unwrap_or(ChangeClass::None);
+    }
+}
+
+/// Merges GPU counts before and after, sorted by resource name.
+pub(super) fn gpu_changes<'g>(
+    before: impl IntoIterator<Item = &'g GpuCount>,
+    after: impl IntoIterator<Item = &'g GpuCount>,
+) -> Vec<GpuChange> {
+    let mut changes: BTreeMap<Arc<str>, GpuChange> = BTreeMap::new();
+    let before = before.into_iter().map(|gpus| (gpus, true));
+    for (gpus, is_before) in before.chain(after.into_iter().map(|gpus| (gpus, false))) {
+        let change = changes.entry(gpus.resource.clone()).or_insert_with(|| GpuChange {
+            resource: gpus.resource.clone(),
+            before: 0,
+            after: 0,
+            memory: Some(MemoryChange { before: 0, after: 0 }),
+        });
+        *(if is_before { &mut change.before } else { &mut change.after }) += u128::from(gpus.count);
+        change.memory = change.memory.zip(gpus.memory).map(|(mut memory, bytes)| {
+            let side = if is_before { &mut memory.before } else { &mut memory.after };
+            *side = side.saturating_add(bytes);
+            memory
+        });
+    }
+    changes.into_values().collect()
+}
+
+/// Formats one line: `3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32`.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changed = ChangeClass::ALL.iter().rev().map(|class| (self.changed.count(*class), summary_word(*class)));
+        let counts: Vec<String> = changed
+            .chain([(self.created, "created"), (self.deleted, "deleted"), (self.unchanged, "unchanged")])
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        f.write_str(if counts.is_empty() { "no ModelDeployments" } else { "" })?;
+        f.write_str(&counts.join(", "))?;
+        let Self { gpus_before: before, gpus_after: after, gpus_at_most: peak, .. } = *self;
+        match (before, after) {
+            (0, 0) => Ok(()),
+            _ if before == after => write!(f, "; GPUs {after}"),
+            _ => write!(f, "; GPUs {before} → {after}"),
+        }?;
+        if peak > before.max(after) && self.changed.blue_green + self.changed.recreate > 0 {
+            write!(f, ", up to {peak} meanwhile")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the word for a class in the summary line.
+const fn summary_word(class: ChangeClass) -> &'static str {
+    match class {
+        ChangeClass::None => "metadata only",
+        ChangeClass::InPlace => "in place",
+        ChangeClass::RollingRestart => "restart",
+        ChangeClass::BlueGreen => "blue-green",
+        ChangeClass::NoEffect => "no effect",
+        ChangeClass::Unknown => "unknown",
+        ChangeClass::Recreate => "recreate",
+        ChangeClass::Refused => "refused",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_the_summary_in_one_line() {
+        let changed = ClassCounts { recreate: 3, rolling_restart: 2, ..ClassCounts::default() };
+        let mut summary =
+            Summary { unchanged: 11, changed, gpus_before: 24, gpus_after: 32, gpus_at_most: 32, ..Summary::default() };
+        assert_eq!(summary.to_string(), "3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32");
+        summary.changed.blue_green = 1;
+        summary.gpus_at_most = 40;
+        assert!(summary.to_string().ends_with("GPUs 24 → 32, up to 40 meanwhile"), "{summary}");
+        assert_eq!(Summary::default().to_string(), "no ModelDeployments");
+    }
+}

@@ -1,0 +1,324 @@
+//! Joins the ModelDeployments and provider objects of a cluster snapshot into one table of statuses.
+//!
+//! ```text
+//! dumps ─ snapshot ─┬─ ModelDeployments ─┐
+//!                   ├─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─┬─ StatusReport
+//!                   ├─ LlamaStackDistributions and their pods ─ llamastack ─ staleness ────┤
+//!                   └─ AsyncActors, their workloads and pods ─ actors ─ staleness ─────────┘
+//! ```
+
+mod actors;
+mod deployment_status;
+mod join;
+mod llamastack;
+mod staleness;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub use llamastack::DISTRIBUTION_STATES;
+pub use staleness::{DEFAULT_STALE_AFTER_SECONDS, LastWrite, Observation, observe};
+
+use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_compiler::cluster_snapshot::{ClusterSnapshot, LiveObject};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
+use kubefoundry_kubernetes::wire::ConditionStatus;
+use kubefoundry_model::composition::Composition;
+use kubefoundry_provider::status::{Condition, StatusPart, UnrecognizedValue};
+use kubefoundry_provider::{Provider, Status, StatusError};
+
+/// The time and the limit by which a status counts as stale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StalenessPolicy {
+    /// The current time. Without it, no status counts as stale.
+    pub now: Option<Time>,
+    /// Seconds without a write after which a status that should change counts as stale.
+    pub stale_after: u64,
+}
+
+impl Default for StalenessPolicy {
+    /// Sets no time, and the five minutes of the specification (MD-7.5).
+    fn default() -> Self {
+        Self { now: None, stale_after: DEFAULT_STALE_AFTER_SECONDS }
+    }
+}
+
+/// The statuses of everything in a cluster snapshot.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct StatusReport {
+    /// One entry for each provider object that runs a model, for each ModelDeployment without one, for each
+    /// LlamaStackDistribution and for each AsyncActor, sorted by namespace and name.
+    pub statuses: Vec<StatusEntry>,
+    /// Findings in the dump.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A ModelDeployment and the provider object that runs it, with their status. Either may be missing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct StatusEntry {
+    /// The ModelDeployment, even if only the provider object names it and the dump does not contain it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<ObjectRef>,
+    /// Whether the dump contains the ModelDeployment.
+    pub deployment_in_dump: bool,
+    /// The provider object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<ObjectRef>,
+    /// The provider of the object, or the one that the ModelDeployment names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The reference or name that connects the two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined_by: Option<JoinKey>,
+    /// The state of an AsyncActor or a LlamaStackDistribution in the words of its own specification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The status of the provider object, or that of the ModelDeployment if there is no such object.
+    #[serde(flatten)]
+    pub status: Status,
+    /// The status in the ModelDeployment itself, which is as old as its controller's last reconciliation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported: Option<ReportedStatus>,
+    /// When the status was written, and whether it is stale.
+    #[serde(flatten)]
+    pub observation: Observation,
+    /// Remarks, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// The kinds of connections between a provider object and a ModelDeployment, the most reliable first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum JoinKey {
+    /// The ownership annotation.
+    Annotation,
+    /// The owner reference.
+    OwnerReference,
+    /// Only the equal name.
+    Name,
+}
+
+/// The status in a ModelDeployment itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReportedStatus {
+    /// The phase as it is written; it may be unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub phase: String,
+    /// The message; empty if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+impl StatusReport {
+    /// Reads every text given as [`Purpose::ClusterSnapshot`] and joins the objects.
+    ///
+    /// ```
+    /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+    /// use kubefoundry_analysis::status::{StalenessPolicy, StatusReport};
+    /// let mut sources = SourceSet::default();
+    /// sources.add_for(Purpose::ClusterSnapshot, "dump.yaml", "
+    /// apiVersion: kaito.sh/v1beta1
+    /// kind: Workspace
+    /// metadata: {name: phi, namespace: ml, annotations: {kubefoundry.ai/model-deployment: ml/phi}}
+    /// status: {state: Ready}
+    /// ");
+    /// let report = StatusReport::read(&BUILTIN, &sources, StalenessPolicy::default());
+    /// let entry = &report.statuses[0];
+    /// assert_eq!(entry.deployment.as_ref().unwrap().to_string(), "ModelDeployment ml/phi");
+    /// assert_eq!(entry.status.phase.unwrap().as_str(), "Running");
+    /// ```
+    pub fn read(composition: &'static Composition, sources: &SourceSet, policy: StalenessPolicy) -> Self {
+        let ClusterSnapshot { objects, diagnostics } =
+            ClusterSnapshot::read(composition, sources, Purpose::ClusterSnapshot);
+        let has_deployments = objects.iter().any(LiveObject::is_deployment);
+        let mut statuses: Vec<StatusEntry> = join::join(composition, &objects)
+            .into_iter()
+            .map(|joined| {
+                let mut entry = status_entry(&joined, policy);
+                // A dump without any ModelDeployment was not meant to contain them.
+                if has_deployments && joined.named.is_some() {
+                    entry.notes.push("the snapshot does not have this ModelDeployment".to_owned());
+                }
+                entry
+            })
+            .collect();
+        statuses.extend(llamastack::entries(&objects, policy));
+        statuses.extend(actors::entries(&objects, policy));
+        statuses.sort_by_cached_key(|entry| {
+            let resource = entry.resource.clone();
+            let object = entry.deployment.as_ref().or(resource.as_ref());
+            (object.map(|object| (object.namespace.clone(), object.name.clone())), entry.deployment.clone(), resource)
+        });
+        Self { statuses, diagnostics }
+    }
+}
+
+/// Returns the provider of an object, if objects of its kind run models.
+fn provider_of(composition: &Composition, object: &LiveObject) -> Option<&'static dyn Provider> {
+    composition.providers().iter().copied().find(|provider| {
+        kubefoundry_model::conformance::crd_kinds(*provider).contains(&(object.group(), &*object.object.kind))
+    })
+}
+
+/// Translates the status of a joined pair, and notes what is doubtful about it.
+fn status_entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEntry {
+    let mut notes = Vec::new();
+    if joined.joined_by == Some(JoinKey::Name) {
+        notes.push("joined by name alone: the object names no ModelDeployment".to_owned());
+    }
+    notes.extend(joined.inconsistencies.iter().cloned());
+    let reported = joined.deployment.and_then(|deployment| deployment_status::reported_status(&deployment.value));
+    let (status, object) = match (joined.resource, joined.deployment) {
+        (Some((provider, resource)), _) => {
+            let mut status = provider
+                .translate_status(&resource.value)
+                .unwrap_or_else(|error| untranslated_status(&error, resource));
+            status.parts.extend(joined.children.iter().map(|(provider, child)| replica_part(*provider, child)));
+            (status, Some(resource))
+        }
+        (None, Some(deployment)) => (deployment_status::status_without_resource(&deployment.value), Some(deployment)),
+        // `join` returns at least one of the two.
+        (None, None) => (deployment_status::status_without_resource(&Value::Null), None),
+    };
+    if let (Some(reported), Some(_), Some(phase)) = (&reported, joined.resource, status.phase)
+        && !reported.phase.is_empty()
+        && reported.phase != phase.as_str()
+    {
+        notes.push(format!("the ModelDeployment's own status still says {}", reported.phase));
+    }
+    if let (None, Some(reported)) = (joined.resource, &reported)
+        && !reported.phase.is_empty()
+    {
+        notes.push(
+            "no object in the snapshot runs it: this is the status that the ModelDeployment itself reports".to_owned(),
+        );
+    }
+    let observation = object.map(|object| staleness::observe(&object.value, &status, policy)).unwrap_or_default();
+    let named_provider = joined.deployment.and_then(|deployment| deployment_status::provider_name(&deployment.value));
+    StatusEntry {
+        deployment: joined.deployment.map(|deployment| deployment.object.clone()).or_else(|| joined.named.clone()),
+        deployment_in_dump: joined.deployment.is_some(),
+        resource: joined.resource.map(|(_, resource)| resource.object.clone()),
+        provider: joined.resource.map(|(provider, _)| provider.name().to_owned()).or(named_provider),
+        joined_by: joined.joined_by,
+        state: None,
+        status,
+        reported,
+        observation,
+        notes,
+    }
+}
+
+/// Returns the status of a provider object in a version that cannot be translated.
+fn untranslated_status(error: &StatusError, resource: &LiveObject) -> Status {
+    let value = Value::from(&*resource.object.api_version);
+    let unrecognized = vec![UnrecognizedValue { path: "apiVersion".to_owned(), value }];
+    Status { message: error.to_string(), unrecognized, ..empty_status() }
+}
+
+fn empty_status() -> Status {
+    Status {
+        phase: None,
+        message: String::new(),
+        replicas: None,
+        endpoint: None,
+        conditions: Vec::new(),
+        provider_conditions: Vec::new(),
+        parts: Vec::new(),
+        generation: None,
+        observed_generation: None,
+        unrecognized: Vec::new(),
+    }
+}
+
+/// Returns why a Deployment cannot create pods, if its status says so.
+fn replica_failure(deployment: &Value) -> Option<Condition> {
+    let conditions = deployment_status::conditions(deployment);
+    let failed = |condition: &Condition| {
+        condition.condition_type == "ReplicaFailure" && condition.status == ConditionStatus::True
+    };
+    conditions.into_iter().find(failed)
+}
+
+/// Joins a reason and a message, either of which may be empty.
+fn joined(reason: &str, message: &str) -> String {
+    join_nonempty(&[reason, message], ": ")
+}
+
+fn join_nonempty(parts: &[&str], separator: &str) -> String {
+    parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(separator)
+}
+
+/// Namespace and name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(Option<Arc<str>>, Arc<str>);
+
+impl Key {
+    fn new(namespace: Option<&Arc<str>>, name: &str) -> Self {
+        Self(namespace.cloned(), name.into())
+    }
+
+    /// Returns a reference to an object that need not be in the snapshot.
+    fn object(&self, api_version: &str, kind: &str) -> ObjectRef {
+        let Self(namespace, name) = self.clone();
+        ObjectRef { api_version: api_version.into(), kind: kind.into(), namespace, name }
+    }
+}
+
+impl StatusEntry {
+    /// Returns the entry of an object that runs no ModelDeployment.
+    fn of_object(resource: ObjectRef, state: &str, status: Status) -> Self {
+        Self {
+            deployment: None,
+            deployment_in_dump: false,
+            resource: Some(resource),
+            provider: None,
+            joined_by: None,
+            state: Some(state.to_owned()),
+            status,
+            reported: None,
+            observation: Observation::default(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Returns the status of an object that another provider object created, as a replica of that one.
+fn replica_part(provider: &dyn Provider, child: &LiveObject) -> StatusPart {
+    let status = provider.translate_status(&child.value).unwrap_or_else(|error| untranslated_status(&error, child));
+    StatusPart {
+        role: child.object.kind.to_string(),
+        name: child.object.name.to_string(),
+        state: status.phase.map(|phase| phase.as_str().to_owned()),
+        message: status.message,
+        replicas: status.replicas,
+    }
+}
+
+/// Converts the report to JSON in the form of `schemas/status.json`. `diagnostics` are the findings in their JSON form.
+///
+/// ```
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry_analysis::status::{StalenessPolicy, StatusReport, to_json};
+/// let report = StatusReport::read(&SourceSet::default(), StalenessPolicy::default());
+/// assert_eq!(to_json(&report, StalenessPolicy::default(), vec![]), serde_json::json!({
+///     "version": 1, "statuses": [], "diagnostics": [],
+/// }));
+/// ```
+pub fn to_json(report: &StatusReport, policy: StalenessPolicy, diagnostics: Vec<Value>) -> Value {
+    let mut json = Map::new();
+    json.insert("version".to_owned(), Value::from(1));
+    if let Some(now) = policy.now {
+        json.insert("now".to_owned(), Value::from(now.to_string()));
+        json.insert("staleAfterSeconds".to_owned(), Value::from(policy.stale_after));
+    }
+    json.insert("statuses".to_owned(), serde_json::to_value(&report.statuses).unwrap_or_default());
+    json.insert("diagnostics".to_owned(), Value::Array(diagnostics));
+    Value::Object(json)
+}
