@@ -1,7 +1,19 @@
 //! Import: from objects of providers to ModelDeployments.
 
-#[doc(inline)]
-pub use kubefoundry_convert::import::{import, import_to};
+use kubefoundry_composition::BUILTIN;
+
+use crate::SourceSet;
+
+/// Converts the objects of serving stacks among the input to the ModelDeployments that render them.
+pub fn import(sources: &SourceSet) -> ImportReport {
+    kubefoundry_convert::import::import(&BUILTIN, sources)
+}
+
+/// Imports like [`import`], and objects that no ModelDeployment renders for another provider, which is named. Only Dynamo
+/// can take over such an object: KAITO's `MultiRoleInference`.
+pub fn import_to(sources: &SourceSet, provider_to: Option<&str>) -> ImportReport {
+    kubefoundry_convert::import::import_to(&BUILTIN, sources, provider_to)
+}
 
 /// ```
 /// use kubefoundry::SourceSet;

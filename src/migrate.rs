@@ -13,7 +13,7 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 /// assert!(migrate_to_provider(&SourceSet::default(), "unknown").is_none());
 /// ```
 pub fn migrate_to_provider(sources: &SourceSet, provider: &str) -> Option<ProviderMigration> {
-    BUILTIN.find_provider(provider).map(|provider| migrate::migrate_to_provider(sources, provider))
+    BUILTIN.find_provider(provider).map(|provider| migrate::migrate_to_provider(&BUILTIN, sources, provider))
 }
 
 /// Moves every ModelDeployment and InferenceProviderConfig of the input to another API group. Defaults that only the
@@ -25,7 +25,7 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &str) -> Option<Provid
 /// assert!(migrate_to_group(&SourceSet::default(), "apps").is_none());
 /// ```
 pub fn migrate_to_group(sources: &SourceSet, group: &str) -> Option<GroupMigration> {
-    ApiGroup::find(group).map(|group| migrate::migrate_to_group(sources, group))
+    ApiGroup::find(group).map(|group| migrate::migrate_to_group(&BUILTIN, sources, group))
 }
 
 /// ```

@@ -1,10 +1,48 @@
 //! A single run over all texts: its output, decisions and findings.
 
-#[doc(inline)]
-pub use kubefoundry_compiler::compile;
+use kubefoundry_compiler::pipeline;
+use kubefoundry_composition::BUILTIN;
 
-#[doc(inline)]
-pub use kubefoundry_compiler::pipeline::compile_as;
+use crate::SourceSet;
+
+/// Runs the whole pipeline. It never fails: every mistake in the input is a diagnostic.
+///
+/// ```
+/// use kubefoundry::{SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// assert!(!compilation.has_errors());
+/// assert_eq!(&*compilation.outputs[0].identity.kind, "DynamoGraphDeployment");
+/// assert_eq!(compilation.decisions[0].reason(), Some("default → dynamo (GPU inference default)"));
+/// ```
+pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
+    pipeline::compile(&BUILTIN, sources, thoroughness)
+}
+
+/// Like [`compile()`], with each object in the form that the caller needs: for many objects, text takes a tenth of the
+/// memory of values.
+///
+/// ```
+/// use kubefoundry::{SourceSet, Thoroughness, YamlText, compile_as};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile_as::<YamlText>(&sources, Thoroughness::Needed);
+/// assert!(compilation.outputs[0].object.as_str().starts_with("apiVersion: nvidia.com/v1alpha1\n"));
+/// ```
+pub fn compile_as<O: OutputForm>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
+    pipeline::compile_as(&BUILTIN, sources, thoroughness)
+}
 
 /// ```
 /// use kubefoundry::{SourceSet, Thoroughness, compile};

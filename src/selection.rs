@@ -1,9 +1,25 @@
 //! Analysis of the rules by which providers are selected: problems of the rules, and why a provider is not selected.
 
-#[doc(inline)]
-pub use kubefoundry_analysis::selection_analysis::analyze;
-#[doc(inline)]
-pub use kubefoundry_analysis::selection_analysis::why_not;
+use kubefoundry_analysis::selection_analysis;
+use kubefoundry_composition::BUILTIN;
+
+use crate::{Diagnostic, Providers, SourceSet};
+
+/// Analyzes the selection rules of the input and, with [`Providers::All`], the built-in ones.
+///
+/// # Errors
+/// The errors of options or configurations, because invalid ones could change the selection.
+pub fn analyze(sources: &SourceSet, providers: Providers) -> Result<Analysis, Vec<Diagnostic>> {
+    selection_analysis::analyze(&BUILTIN, sources, providers)
+}
+
+/// Explains for every ModelDeployment of the input why a provider is not selected, and which changes would select it.
+///
+/// # Errors
+/// [`UnknownProvider`] if no configuration has this name.
+pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, UnknownProvider> {
+    selection_analysis::why_not(&BUILTIN, sources, provider)
+}
 
 /// ```
 /// use kubefoundry::selection::{Analysis, analyze};

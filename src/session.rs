@@ -1,8 +1,23 @@
 //! Repeated evaluation, for programs that keep running.
 
+/// The providers and transformations of this package, with which a [`Session`] and a
+/// [`StatusReport`](crate::status::StatusReport) read.
+///
 /// ```
-/// use kubefoundry::{Providers, Session, SourceSet};
-/// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+/// use kubefoundry::{BUILTIN, Composition};
+/// let builtin: &'static Composition = &BUILTIN;
+/// assert_eq!(builtin.find_provider("kaito").unwrap().display_name(), "KAITO");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_composition::BUILTIN;
+
+/// What a program is composed of; [`BUILTIN`] is the only one.
+#[doc(inline)]
+pub use kubefoundry_model::composition::Composition;
+
+/// ```
+/// use kubefoundry::{BUILTIN, Providers, Session, SourceSet};
+/// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
 /// let phi = serde_json::json!({
 ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
 ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
@@ -13,16 +28,16 @@
 pub use kubefoundry_compiler::session::Session;
 
 /// ```
-/// use kubefoundry::{Providers, Session, SourceSet};
-/// let session = Session::new(&SourceSet::default(), Providers::Configured).unwrap();
+/// use kubefoundry::{BUILTIN, Providers, Session, SourceSet};
+/// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::Configured).unwrap();
 /// assert_eq!(session.provider_names().count(), 0, "no provider is configured");
 /// ```
 #[doc(inline)]
 pub use kubefoundry_compiler::session::Providers;
 
 /// ```
-/// use kubefoundry::{Evaluation, Providers, Session, SourceSet};
-/// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+/// use kubefoundry::{BUILTIN, Evaluation, Providers, Session, SourceSet};
+/// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
 /// let phi = serde_json::json!({
 ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
 ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}},
@@ -34,8 +49,8 @@ pub use kubefoundry_compiler::session::Providers;
 pub use kubefoundry_compiler::session::Evaluation;
 
 /// ```
-/// use kubefoundry::{PriorChoice, Providers, Session, SourceSet};
-/// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+/// use kubefoundry::{BUILTIN, PriorChoice, Providers, Session, SourceSet};
+/// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
 /// let phi = serde_json::json!({
 ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
 ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},

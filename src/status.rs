@@ -2,7 +2,7 @@
 
 /// ```
 /// use kubefoundry::status::{StalenessPolicy, StatusReport};
-/// use kubefoundry::{Purpose, SourceSet};
+/// use kubefoundry::{BUILTIN, Purpose, SourceSet};
 /// let mut sources = SourceSet::default();
 /// sources.add_for(Purpose::ClusterSnapshot, "dump.yaml", "
 /// apiVersion: kaito.sh/v1beta1
@@ -10,7 +10,7 @@
 /// metadata: {name: phi, namespace: ml, annotations: {kubefoundry.ai/model-deployment: ml/phi}}
 /// status: {state: Ready}
 /// ");
-/// let report = StatusReport::read(&sources, StalenessPolicy::default());
+/// let report = StatusReport::read(&BUILTIN, &sources, StalenessPolicy::default());
 /// assert_eq!(report.statuses[0].status.phase.unwrap().as_str(), "Running");
 /// ```
 #[doc(inline)]

@@ -1,8 +1,14 @@
 //! Field traces: where each field of a ModelDeployment goes, and where each field of its output comes from. They are
 //! found by changing one field at a time and rendering again.
 
-#[doc(inline)]
-pub use kubefoundry_analysis::trace::trace;
+use kubefoundry_composition::BUILTIN;
+
+use crate::SourceSet;
+
+/// Traces every ModelDeployment of the input, in order. [`compile`](crate::compile()) reports the findings in the input.
+pub fn trace(sources: &SourceSet) -> Vec<Trace> {
+    kubefoundry_analysis::trace::trace(&BUILTIN, sources)
+}
 
 /// ```
 /// use kubefoundry::SourceSet;

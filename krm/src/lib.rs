@@ -23,6 +23,7 @@ mod sources;
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Severity;
 
 pub use process::{serve, serve_refusal};
@@ -126,7 +127,7 @@ fn run_on_text(text: &str) -> Result<Answer, EnvelopeError> {
     let envelope = Envelope::parse(text)?;
     let config = FunctionConfig::read(&envelope);
     let sources = Sources::new(&envelope, &config);
-    let compilation = compile(&sources.set, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources.set, Thoroughness::Needed);
     let mut diagnostics = config.diagnostics;
     diagnostics.extend(plan::check_output_mode(&compilation, &sources, &envelope));
     let mut findings = results::to_findings(&compilation, &diagnostics, &sources, &envelope, config.from_config_map);

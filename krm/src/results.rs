@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::Compilation;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -171,7 +172,7 @@ pub(crate) fn results_of_others(envelope: &Envelope<'_>) -> Vec<Json> {
     let results = envelope.root().get("results").map(Node::items).unwrap_or_default();
     let is_own = |result: &&Node<'_>| {
         let code = item::text_at(result, &["tags", "code"]);
-        code.is_some_and(|code| kubefoundry_compiler::registry::code(code).is_some())
+        code.is_some_and(|code| kubefoundry_compiler::registry::code(&BUILTIN, code).is_some())
     };
     results.iter().filter(|result| !is_own(result)).map(Node::to_json).collect()
 }

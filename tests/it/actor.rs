@@ -7,6 +7,7 @@ use crate::common::upstream::crd;
 use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry_actor::wire::AsyncActorSpec;
 use kubefoundry_actor::{API_VERSION, KIND};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_yaml as yaml;
@@ -32,7 +33,7 @@ fn schema(text: &str) -> Value {
 fn refusals(crd: &str, object: &Value) -> Vec<String> {
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Crds, NAME, crd);
-    let (crds, problems) = kubefoundry_composition::read_crds(&sources);
+    let (crds, problems) = kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds());
     assert!(problems.is_empty(), "{problems:?}");
     crds.check(object).into_iter().map(|found| found.message).collect()
 }

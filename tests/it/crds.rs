@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::common::upstream::{dump, newest, newest_dump};
 use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry_compiler::pipeline::OutputRole;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_crd::upstream;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::Purpose;
@@ -43,7 +44,7 @@ fn words(found: Vec<Diagnostic>) -> Vec<String> {
 #[test]
 fn every_golden_and_example_fits_the_newest_crds() {
     let sources = newest_dump();
-    let (crds, problems) = kubefoundry_composition::read_crds(&sources);
+    let (crds, problems) = kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds());
     assert!(problems.is_empty(), "{problems:?}");
     let mut checked = 0;
     for (folder, objects) in rendered() {
@@ -112,7 +113,7 @@ fn objects_fit_older_crds_or_the_finding_names_the_field() {
         let skeleton = upstream::skeleton("nvidia.com", "DynamoGraphDeployment", Some(release)).unwrap();
         assert_eq!(skeleton.origin().release, Some(release));
         let sources = dump([&skeleton.to_crd().unwrap()]);
-        let (crds, _) = kubefoundry_composition::read_crds(&sources);
+        let (crds, _) = kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds());
         let (mut fitting, mut refused) = (0, BTreeSet::new());
         for (folder, object) in &graphs {
             let found = words(crds.check(object));
@@ -136,7 +137,7 @@ fn objects_fit_older_crds_or_the_finding_names_the_field() {
 #[test]
 fn objects_that_an_api_server_accepts_are_accepted() {
     let sources = newest_dump();
-    let (crds, _) = kubefoundry_composition::read_crds(&sources);
+    let (crds, _) = kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/upstream/accepted.yaml");
     let text = fs::read_to_string(path).unwrap();
     let documents = yaml::parse(&text, &yaml::Limits::default()).documents;
@@ -160,7 +161,7 @@ fn no_graph_has_a_router_mode() {
     let mut checked = 0;
     for skeleton in graphs {
         let sources = dump([&skeleton.to_crd().unwrap()]);
-        let found = words(kubefoundry_composition::read_crds(&sources).0.check(&object));
+        let found = words(kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds()).0.check(&object));
         let [only] = found.as_slice() else { panic!("{}: {found:?}", skeleton.origin()) };
         assert!(only.contains("spec.services.Frontend[\"router-mode\"]") && only.contains("KF0554"), "{only}");
         checked += 1;
@@ -172,7 +173,7 @@ fn no_graph_has_a_router_mode() {
 #[test]
 fn mutated_objects_are_refused() {
     let sources = newest_dump();
-    let (crds, _) = kubefoundry_composition::read_crds(&sources);
+    let (crds, _) = kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds());
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let (mut renamed, mut retyped) = (0, 0);
     for (folder, objects) in rendered().into_iter().filter(|(folder, _)| folder.starts_with(&examples)) {

@@ -1,5 +1,6 @@
 //! The strict checker against the behavior of the API server with small schemas: a table, and a short reference model.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ fn check_object(schema: &Value, object: &Value) -> Vec<String> {
     });
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Crds, "crd.json", crd.to_string());
-    let (crds, problems) = kubefoundry_composition::read_crds(&sources);
+    let (crds, problems) = kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds());
     assert!(problems.is_empty(), "{problems:?}");
     let path = |message: &str| {
         let mut words = message.split([' ', ',', ':', '(']);
@@ -286,7 +287,7 @@ fn deep_schemas_do_not_overflow_the_stack() {
         );
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Crds, "crd.json", text);
-        let (crds, _) = kubefoundry_composition::read_crds(&sources);
+        let (crds, _) = kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds());
         let value = (0..depth.min(45) - 1).fold(json!("x"), |inner, _| json!({"a": inner}));
         let object = json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "a": value});
         let found = crds.check(&object);
@@ -387,7 +388,7 @@ proptest! {
         let text = text.get(..text.len() - cut.min(text.len())).unwrap_or_default().to_owned();
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Crds, "crd.json", text);
-        let (crds, _) = kubefoundry_composition::read_crds(&sources);
+        let (crds, _) = kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds());
         let found = crds.check(&json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": object}));
         prop_assert!(found.iter().all(|found| !found.message.contains('\n')));
     }

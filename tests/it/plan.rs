@@ -11,6 +11,7 @@ use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry_analysis::plan::{Action, Applier, ChangeClass, Plan, PlanInput, plan};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{Compilation, Renderer, YamlText, compile_as};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::gateway;
@@ -386,7 +387,7 @@ fn crds_accept_updates_that_the_tables_accept() {
         rule.add_to(names.next().unwrap());
     }
     let dump = dump(&definitions);
-    let (crds, problems) = kubefoundry_composition::read_crds(&dump);
+    let (crds, problems) = kubefoundry_crd::Crds::from_sources(&dump, BUILTIN.crd_kinds());
     assert!(problems.is_empty(), "{problems:?}");
     let mut checked = 0;
     for (position, start) in STARTS.iter().enumerate() {

@@ -6,6 +6,7 @@ use crate::common::{case_folders, read_case};
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::session::{Evaluation, PriorChoice, Providers, Session};
 use kubefoundry_compiler::{Compilation, Decision, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_yaml as yaml;

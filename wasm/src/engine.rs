@@ -9,6 +9,7 @@ use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 use kubefoundry_compiler::recompiler::Recompiler;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::{Compilation, Thoroughness};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_convert::import::{ImportSettings, import_with};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::render;
@@ -77,7 +78,7 @@ impl Engine {
     /// why an input without errors cannot be copied to the output, as the options ask.
     pub fn render(&mut self, request: &str) -> Answer {
         let sources = read(request)?.sources(EmptyInput::Refused);
-        let compilation = self.render.compile(&sources, Thoroughness::Needed);
+        let compilation = self.render.compile(&BUILTIN, &sources, Thoroughness::Needed);
         let mode = compilation.options.output.unwrap_or(OutputMode::Generated);
         let (mut text, mut refusal) = (None, None);
         if !compilation.has_errors() {
@@ -116,7 +117,7 @@ impl Engine {
             Some(explained) if explained.request == request => explained,
             _ => {
                 let sources = read(request)?.sources(EmptyInput::Allowed);
-                let compilation = self.explain.compile(&sources, Thoroughness::Everything);
+                let compilation = self.explain.compile(&BUILTIN, &sources, Thoroughness::Everything);
                 Explained { request: request.to_owned(), sources, compilation }
             }
         };
@@ -152,7 +153,7 @@ impl Engine {
     /// `manifests`.
     pub fn import(&self, request: &str, provider_to: Option<&str>, with_patches: bool) -> Answer {
         let sources = read(request)?.sources(EmptyInput::Allowed);
-        let imported = import_with(&sources, &ImportSettings { provider_to, with_patches });
+        let imported = import_with(&BUILTIN, &sources, &ImportSettings { provider_to, with_patches });
         let deployments = imported.imported.iter().map(|imported| &imported.model_deployment);
         Ok(to_text(&json!({
             "manifests": to_yaml_stream(deployments),
@@ -234,8 +235,8 @@ fn read(request: &str) -> Result<Request, CallError> {
 /// Returns a session with the options and the provider configurations of a request. If the options have an error, the
 /// default ones apply.
 fn session(request: &Request) -> Option<Session> {
-    let session = Session::new(&request.sources(EmptyInput::Allowed), Providers::All);
-    session.or_else(|_| Session::new(&SourceSet::default(), Providers::All)).ok()
+    let session = Session::new(&BUILTIN, &request.sources(EmptyInput::Allowed), Providers::All);
+    session.or_else(|_| Session::new(&BUILTIN, &SourceSet::default(), Providers::All)).ok()
 }
 
 fn findings<O: OutputForm>(compilation: &Compilation<O>, sources: &SourceSet) -> String {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::options::render;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_convert::import::{ImportReport, ImportSettings, ImportedDeployment, import, import_with};
 use kubefoundry_diagnostics::Severity;
@@ -107,8 +108,8 @@ fn read_group(folder: &Path, kinds: &[&str]) -> Result<Vec<Entry>, Failure> {
 fn read_file(file: &str, text: &str, kinds: &[&str]) -> Vec<Entry> {
     let mut sources = SourceSet::default();
     sources.add(file, text);
-    let report = import(&sources);
-    let patched = import_with(&sources, &ImportSettings { with_patches: true, ..ImportSettings::default() });
+    let report = import(&BUILTIN, &sources);
+    let patched = import_with(&BUILTIN, &sources, &ImportSettings { with_patches: true, ..ImportSettings::default() });
     let objects = objects(text);
     let counted = objects.iter().filter(|object| kinds.contains(&string_at(object, "/kind").unwrap_or_default()));
     let is_held_out = Sha256::digest(format!("{SEED} {file}")).first().is_some_and(|byte| byte % HELD_OUT == 0);
@@ -227,7 +228,7 @@ fn render(object: &Value, deployment: &Value) -> Result<Vec<Value>, String> {
     }
     sources.add_for(Purpose::Options, "options.json", options.to_string());
     sources.add("import.json", deployment.to_string());
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     if compilation.has_errors() {
         let errors = compilation.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
         return Err(errors.map(|error| error.message.clone()).collect::<Vec<_>>().join("; "));

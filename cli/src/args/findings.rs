@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args as ClapArgs, Command, Error, ValueEnum};
-use kubefoundry_compiler::registry;
+use kubefoundry::registry;
 use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
 use kubefoundry_yaml::text::closest;
 use serde_json::{Map, Value};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_convert::import::{ImportReport, ImportSettings, RefusedObject, import_with};
 use kubefoundry_reports::import as report;
 use kubefoundry_yaml as yaml;
@@ -20,7 +21,7 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, Co
     let (input, is_partial) = read_input(&input, findings)?;
     let sources = &input.sources;
     let mut import =
-        import_with(sources, &ImportSettings { provider_to: args.to.as_deref(), with_patches: args.patches });
+        import_with(&BUILTIN, sources, &ImportSettings { provider_to: args.to.as_deref(), with_patches: args.patches });
     // With --strict, residue fails the run, and its warnings are not hidden.
     findings.retain(&mut import.diagnostics, if args.strict { FailOn::Warning } else { FailOn::Error });
     if args.output == ObjectFormat::Json && args.out_dir.is_none() {

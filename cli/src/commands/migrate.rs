@@ -66,7 +66,7 @@ fn run_provider_migration(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(provider) = BUILTIN.find_provider(name) else { return Ok(ExitStatus::Failure) };
-    let mut migration = migrate_to_provider(sources, provider);
+    let mut migration = migrate_to_provider(&BUILTIN, sources, provider);
     args.diagnostics.findings.retain(&mut migration.diagnostics, FailOn::Error);
     let ProviderMigration { moved, diagnostics, .. } = &migration;
     if args.output == MigrationFormat::Json {
@@ -134,7 +134,7 @@ fn run_group_migration(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(new_group) = ApiGroup::find(group) else { return Ok(ExitStatus::Failure) };
-    let mut regrouping = migrate_to_group(sources, new_group);
+    let mut regrouping = migrate_to_group(&BUILTIN, sources, new_group);
     args.diagnostics.findings.retain(&mut regrouping.diagnostics, FailOn::Error);
     if is_partial || regrouping.has_errors() {
         regrouping.texts.clear();

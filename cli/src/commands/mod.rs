@@ -27,6 +27,7 @@ use std::process::ExitCode;
 use kubefoundry_compiler::options::render::OutputMode;
 use kubefoundry_compiler::pipeline::{self, KeptChoices, OutputForm, compile_keeping};
 use kubefoundry_compiler::{Compilation, Thoroughness};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, ReportGuide, TextStyle};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceSet};
@@ -202,7 +203,7 @@ impl<O: OutputForm> Run<O> {
         thoroughness: Thoroughness,
         kept: KeptChoices,
     ) -> Result<Self, CommandError> {
-        Self::from_input_with(input, scope, |sources| compile_keeping(sources, thoroughness, kept))
+        Self::from_input_with(input, scope, |sources| compile_keeping(&BUILTIN, sources, thoroughness, kept))
     }
 
     /// Like [`Run::from_input`], with a function that compiles.

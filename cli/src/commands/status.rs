@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kubefoundry_analysis::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
 use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::Phase;
 use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle, to_report};
 use kubefoundry_provider::status::{Replicas, StatusPart};
@@ -24,7 +25,7 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
         console::note(&format!("kubefoundry: {}\n", printable(&error.to_string())));
     }
     let staleness = StalenessPolicy { now: args.now.map(resolve_now), stale_after: args.stale_after };
-    let report = StatusReport::read(&sources, staleness);
+    let report = StatusReport::read(&BUILTIN, &sources, staleness);
     match args.output {
         TextFormat::Text => {
             console::print([format_table(&report.statuses, staleness, console.stdout_style())])?;

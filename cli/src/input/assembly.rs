@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::codes::input as codes;
 use kubefoundry_compiler::pipeline;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
 use kubefoundry_yaml as yaml;
@@ -155,7 +156,7 @@ impl Reader {
                 Entry::Named(file) => {
                     let id = self.read_input_file(Purpose::Input, &file.path)?;
                     environments.add(&file.environment, &file.options.files, id);
-                    if pipeline::may_hold_input(&self.input.sources.get(id).text) {
+                    if BUILTIN.may_hold_input(&self.input.sources.get(id).text) {
                         self.read_kustomizations_above(&file, environments)?;
                     }
                 }
@@ -190,7 +191,7 @@ impl Reader {
         };
         let text = &self.input.sources.get(id).text;
         if let Some(mark) = Some(text)
-            .filter(|text| templates::has_mark(text) && pipeline::may_hold_input(text))
+            .filter(|text| templates::has_mark(text) && BUILTIN.may_hold_input(text))
             .and_then(|text| templates::find_mark(text))
         {
             let mut finding = templates::skipped_template();

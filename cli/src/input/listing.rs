@@ -7,6 +7,7 @@ use std::rc::Rc;
 use ignore::gitignore::Gitignore;
 use kubefoundry_compiler::options::{self, InputOptions};
 use kubefoundry_compiler::pipeline;
+use kubefoundry_composition::BUILTIN;
 
 use super::environments::name_environment;
 use super::files::Files;
@@ -275,7 +276,7 @@ impl Listing {
 /// Whether a file would be judged, or decides how others are. What cannot be read may be either.
 fn is_relevant(path: &Path, files: &Files) -> bool {
     let may_hold_input = || match files.read(path) {
-        Ok(bytes) => pipeline::may_hold_input(&String::from_utf8_lossy(&bytes.unwrap_or_default())),
+        Ok(bytes) => BUILTIN.may_hold_input(&String::from_utf8_lossy(&bytes.unwrap_or_default())),
         Err(InputError::TooLarge { is_foreign, .. }) => !is_foreign,
         Err(_) => true,
     };
@@ -324,7 +325,7 @@ impl Charts {
             let mut count = 0;
             for template in &templates {
                 let bytes = files.read(&template.path)?.unwrap_or_default();
-                count += usize::from(pipeline::may_hold_input(&String::from_utf8_lossy(&bytes)));
+                count += usize::from(BUILTIN.may_hold_input(&String::from_utf8_lossy(&bytes)));
             }
             if let Some(first) = templates.into_iter().next().filter(|_| count > 0) {
                 relevant.push(RelevantChart { directory, count, options: first.options });

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use kubefoundry_compiler::pipeline;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
 
 use super::files::Files;
@@ -237,7 +238,7 @@ pub(super) fn read_limited(name: &str, reader: impl Read, size: u64) -> Result<V
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(MAX_BYTES) + 1).unwrap_or_default());
     reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| InputError::Read(name.to_owned(), error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
-        let is_foreign = !pipeline::may_hold_input(&String::from_utf8_lossy(&bytes));
+        let is_foreign = !BUILTIN.may_hold_input(&String::from_utf8_lossy(&bytes));
         return Err(InputError::TooLarge { name: name.to_owned(), is_foreign });
     }
     Ok(bytes)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kubefoundry::registry;
 use kubefoundry_compiler::pipeline::IGNORE_ANNOTATION;
 use kubefoundry_compiler::session::Session;
-use kubefoundry_composition::providers::PROVIDERS;
+use kubefoundry_composition::PROVIDERS;
 use kubefoundry_deployment::wire::{CONFIGURATION_KIND, KIND, ModelDeployment};
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_kubernetes::wire::{Shape, metadata};

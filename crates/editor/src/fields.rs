@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_composition::providers;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{FieldShape, ObjectShape, Shape};
@@ -42,7 +42,7 @@ pub(crate) fn declared_at(
         let at = path.segments().get(..=position).unwrap_or_default();
         if has_overrides && at == overrides.segments() {
             let named = named_provider(document);
-            let shape = provider.or(named.as_deref()).and_then(providers::find)?.info().overrides;
+            let shape = provider.or(named.as_deref()).and_then(|name| BUILTIN.find_provider(name))?.info().overrides;
             declared.shape = shape;
         }
     }

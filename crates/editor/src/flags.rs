@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::session::Session;
-use kubefoundry_composition::providers;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::{EngineType, KIND, ModelDeployment};
 use kubefoundry_engines::flags::{self, Flag, FlagGroup, FlagKind, FlagTable, Repetition, Spelling, ValueType};
 use kubefoundry_engines::profile;
@@ -70,7 +70,8 @@ fn engine_flags(session: Option<&Session>, document: &Value) -> Option<FieldFlag
     let engine = EngineType::VARIANTS.iter().find(|(name, _)| *name == engine).map(|(_, engine)| *engine)?;
     let decision = session.and_then(|session| session.evaluate(document, None).decision);
     let selected = decision.as_ref().and_then(|decision| decision.provider()).map(str::to_owned);
-    if let Some(provider) = selected.or_else(|| named_provider(document)).and_then(|name| providers::find(&name)) {
+    if let Some(provider) = selected.or_else(|| named_provider(document)).and_then(|name| BUILTIN.find_provider(&name))
+    {
         let pinned = session.and_then(|session| session.options().runtimes.get(provider.name()).map(String::as_str));
         let decided = decision.as_ref().and_then(|decision| decision.runtime.as_deref());
         let version = decided.or(pinned).or(provider.info().runtimes.first().copied()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Words in the options that their declaration does not list: codes, providers, and the versions of providers.
 
 use kubefoundry_compiler::options::render::Render;
-use kubefoundry_composition::providers;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_provider::Provider;
 use kubefoundry_reference::DocumentedKind;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -19,7 +19,7 @@ pub(crate) fn is_provider_key(kind: &DocumentedKind, mapping: &FieldPath) -> boo
 
 /// Returns the versions that options can choose at a path, the default first.
 pub(crate) fn versions_at(kind: &DocumentedKind, path: &FieldPath) -> Vec<&'static str> {
-    let provider = path.segments().last().and_then(Segment::as_key).and_then(providers::find);
+    let provider = path.segments().last().and_then(Segment::as_key).and_then(|name| BUILTIN.find_provider(name));
     let Some(provider) = provider.filter(|_| is_render(kind)).map(Provider::info) else { return Vec::new() };
     let field = path.parent();
     if field == FieldPath::from(Render::path().runtimes()) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -63,7 +64,7 @@ impl Snapshot {
     /// # Errors
     /// The errors in the options, or in a CRD.
     fn new(state: ClusterState) -> Result<Self, Vec<Diagnostic>> {
-        let session = Session::new(&state.sources(true, |_| true), Providers::Configured)?;
+        let session = Session::new(&BUILTIN, &state.sources(true, |_| true), Providers::Configured)?;
         Ok(Self { session, state, restricted: Mutex::default(), verdicts: Verdicts::default() })
     }
 
@@ -95,7 +96,7 @@ impl Snapshot {
         }
         let sources = self.state.sources(false, |name| providers.iter().any(|allowed| allowed == name));
         // These options were accepted when the snapshot was built.
-        let Ok(session) = Session::new(&sources, Providers::Configured) else { return self.session.clone() };
+        let Ok(session) = Session::new(&BUILTIN, &sources, Providers::Configured) else { return self.session.clone() };
         if restricted.len() == MAX_RESTRICTED {
             restricted.clear();
         }
@@ -172,7 +173,7 @@ pub(crate) fn read_options(path: &Path) -> Result<String, String> {
     sources.add_for(Purpose::Options, path.display().to_string(), text.as_str());
     // With an empty cluster `auto` is accepted: the installed CRDs are known later.
     sources.add_for(Purpose::Crds, "installed.json", NO_DEFINITIONS);
-    match Session::new(&sources, Providers::Configured) {
+    match Session::new(&BUILTIN, &sources, Providers::Configured) {
         Ok(_) => Ok(text),
         Err(diagnostics) => Err(error_lines(&diagnostics, &path.display().to_string())),
     }

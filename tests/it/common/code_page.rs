@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use kubefoundry_compiler::codes;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_convert::{import, migrate};
 use kubefoundry_diagnostics::render::{self, LineIndex};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};

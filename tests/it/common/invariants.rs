@@ -1,6 +1,7 @@
 //! The invariants of every input.
 
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;
@@ -12,14 +13,14 @@ pub(crate) fn check(sources: &SourceSet) -> Result<Compilation, String> {
     for (_, source) in sources.iter() {
         agreement_of_readers(&source.text)?;
     }
-    let compilation = compile(sources, Thoroughness::Everything);
-    let again = compile(sources, Thoroughness::Everything);
+    let compilation = compile(&BUILTIN, sources, Thoroughness::Everything);
+    let again = compile(&BUILTIN, sources, Thoroughness::Everything);
     same("diagnostics", &compilation.diagnostics, &again.diagnostics)?;
     same("outputs", &compilation.outputs, &again.outputs)?;
     same("decisions", &compilation.decisions, &again.decisions)?;
     findings(&compilation, sources)?;
     if !compilation.has_errors() {
-        let needed = compile(sources, Thoroughness::Needed);
+        let needed = compile(&BUILTIN, sources, Thoroughness::Needed);
         same("outputs of a run that evaluates only what it needs", &compilation.outputs, &needed.outputs)?;
         output(&compilation)?;
     }

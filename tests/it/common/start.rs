@@ -7,12 +7,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use kubefoundry_cel as cel;
-use kubefoundry_composition::PROVIDERS;
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_deployment::wire::{EngineType, ServingMode};
 use kubefoundry_engines::profile;
 use kubefoundry_engines::profile::Examples;
 use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::catalog::Catalog;
 use kubefoundry_provider::Provider;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
@@ -51,7 +50,7 @@ pub(crate) fn testing(provider: &str) -> Result<&'static Testing, &'static Strin
 
 /// Returns the engines and modes that the `config.yaml` of a provider lists.
 pub(crate) fn cells(provider: &dyn Provider) -> Vec<(&'static str, &'static str)> {
-    let catalog = Catalog::with_builtin(cel::Limits::default());
+    let catalog = BUILTIN.configuration(cel::Limits::default());
     let own = catalog.builtin_candidate(provider.name());
     let all = EngineType::VARIANTS
         .iter()

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry::registry;
-use kubefoundry_composition::PROVIDERS;
-use kubefoundry_composition::TRANSFORMS;
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_diagnostics::Code;
 
 use super::{Generated, broken, root};
@@ -74,7 +73,8 @@ fn index_page() -> Result<String, Failure> {
 fn title(code: &Code) -> Result<&'static str, Failure> {
     let shared = GROUPS.iter().find(|(hundred, _)| code.id.starts_with(hundred)).map(|(_, title)| *title);
     let owner = PROVIDERS.iter().find(|provider| provider.info().codes.contains(&code)).map(|it| it.display_name());
-    let transform = TRANSFORMS.iter().find(|transform| transform.codes().contains(&code)).map(|it| it.kind().1);
+    let transform =
+        BUILTIN.transforms().iter().find(|transform| transform.codes().contains(&code)).map(|it| it.kind().1);
     shared.or(owner).or(transform).ok_or_else(|| {
         let place = "GROUPS in xtask/src/generate/codes.rs";
         Failure::Broken(format!("{} has no title: add one to {place}", code.id))

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_crd::Crds;
 use kubefoundry_crd::upstream;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -60,7 +61,10 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
     let readers: Vec<(Crds<'_>, Crds<'_>)> = with_objects
         .iter()
         .map(|pair| {
-            (kubefoundry_composition::read_crds(&pair.dump).0, kubefoundry_composition::read_crds(&pair.skeleton).0)
+            (
+                kubefoundry_crd::Crds::from_sources(&pair.dump, BUILTIN.crd_kinds()).0,
+                kubefoundry_crd::Crds::from_sources(&pair.skeleton, BUILTIN.crd_kinds()).0,
+            )
         })
         .collect();
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
@@ -129,7 +133,7 @@ fn read_pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
         let dump = sources(text);
         let skeleton = sources(yaml::to_yaml_stream([&printed]));
         let (group, kind) = (&crd.reduced.group, &crd.reduced.kind);
-        let served = kubefoundry_composition::read_crds(&skeleton).0;
+        let served = kubefoundry_crd::Crds::from_sources(&skeleton, BUILTIN.crd_kinds()).0;
         let served =
             served.find(group, kind).ok().flatten().map(|found| found.served_versions().map(str::to_owned).collect());
         let served: Vec<String> = served.unwrap_or_default();
@@ -212,7 +216,7 @@ fn case_objects() -> Result<(Objects, Objects), Failure> {
             let purpose = if is_options { Purpose::Options } else { Purpose::Input };
             sources.add_for(purpose, path.display().to_string(), text);
         }
-        let compilation = compile(&sources, Thoroughness::Everything);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Everything);
         let is_error_free = !compilation.has_errors() && !folder.join("crds").exists();
         for output in compilation.outputs {
             if is_error_free && output.is_generated() {

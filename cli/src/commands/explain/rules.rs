@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_analysis::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_yaml as yaml;
 
@@ -14,7 +15,7 @@ use crate::table::{Cell, table};
 /// Formats the analysis. It is empty if the configurations have errors, which the findings report.
 pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> String {
     let providers = if args.no_builtins { Providers::Configured } else { Providers::All };
-    let analysis = analyze(&run.sources, providers).ok();
+    let analysis = analyze(&BUILTIN, &run.sources, providers).ok();
     if args.output == ExplanationFormat::Json {
         return to_json("analysis", &analysis, run);
     }

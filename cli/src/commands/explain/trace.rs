@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_analysis::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_yaml::text::closest;
@@ -14,7 +15,7 @@ use crate::table::{Cell, table};
 
 /// Formats the traces of all fields, or of the field that `--field` names.
 pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> Result<String, ReportError> {
-    let traces = trace::trace(&run.sources);
+    let traces = trace::trace(&BUILTIN, &run.sources);
     let mut traces = locate_reports(run, traces, |trace| (trace.source, trace.document, &trace.object));
     if let Some(field) = &args.field {
         retain_field(&mut traces, field)?;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use kubefoundry_analysis::selection_analysis::{WhyNot, why_not};
 use kubefoundry_analysis::trace::DocumentChange;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::render::TextStyle;
 
 use super::{ReportError, Run, locate_reports, to_json};
@@ -17,7 +18,7 @@ pub(super) fn report(
     format: ExplanationFormat,
     style: TextStyle,
 ) -> Result<String, ReportError> {
-    let answers = why_not(&run.sources, provider)?;
+    let answers = why_not(&BUILTIN, &run.sources, provider)?;
     let answers = locate_reports(run, answers, |answer| (answer.source, answer.document, &answer.object));
     if format == ExplanationFormat::Json {
         return Ok(to_json("answers", &answers, run));

@@ -281,7 +281,7 @@ fn compile_deployment(deployment: &Deployment) -> Compilation {
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Options, FILE_NAME, deployment.options());
     sources.add(format!("{MODELS}/{}.yaml", deployment.name), deployment.model_deployment());
-    compile(&sources, Thoroughness::Everything)
+    compile(&BUILTIN, &sources, Thoroughness::Everything)
 }
 
 /// Prints findings without their places, which are in texts that are not written.

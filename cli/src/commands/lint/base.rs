@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use kubefoundry_compiler::pipeline::{IgnoringObject, ignoring_objects};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
 
@@ -27,9 +28,11 @@ pub(super) fn is_ignored_in_base(finding: &Diagnostic, sources: &SourceSet, side
         object.document == location.document && (span.start..=span.end).contains(&location.span.start)
     };
     // The innermost object that has the annotation: an item of a list is in the list.
-    let Some(ignoring) = ignoring_objects(&source.text).into_iter().filter(covers).last() else { return false };
+    let Some(ignoring) = ignoring_objects(&BUILTIN, &source.text).into_iter().filter(covers).last() else {
+        return false;
+    };
     // What the old side has and cannot be read is not believed.
     let Ok(Some(before)) = sides.old.text(Path::new(&source.name)) else { return false };
-    let mut objects = ignoring_objects(&before).into_iter();
+    let mut objects = ignoring_objects(&BUILTIN, &before).into_iter();
     objects.any(|object| object.object == ignoring.object && object.codes.contains(&finding.code.id))
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use kubefoundry_compiler::pipeline::compile_as;
 use kubefoundry_compiler::{Compilation, Thoroughness};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Fix};
 use kubefoundry_editor::fixes::breaks_syntax;
@@ -32,7 +33,7 @@ pub(super) struct AppliedFixes {
 pub(super) fn apply_fixes(input: &mut Input, retain: impl Fn(&mut Vec<Diagnostic>, &SourceSet)) -> AppliedFixes {
     let mut applied = AppliedFixes::default();
     for _ in 0..MAX_ROUNDS {
-        let mut compilation = compile_as(&input.sources, Thoroughness::EveryRule);
+        let mut compilation = compile_as(&BUILTIN, &input.sources, Thoroughness::EveryRule);
         retain(&mut compilation.diagnostics, &input.sources);
         let mut round_fixes = 0;
         for (id, fixes) in collect_fixes(&compilation, input) {

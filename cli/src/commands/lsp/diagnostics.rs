@@ -1,7 +1,7 @@
 //! Findings in the form of the protocol.
 
 use kubefoundry::registry;
-use kubefoundry_compiler::pipeline::may_hold_input;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics as core;
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::Purpose;
@@ -24,7 +24,7 @@ const SOURCE: &str = "kubefoundry";
 pub(super) fn of_document(compiled: Compiled<'_>, client: &Client) -> Vec<Diagnostic> {
     let Compiled { document, project, .. } = compiled;
     let lines = document.lines(client.encoding);
-    let has_input = may_hold_input(&document.text);
+    let has_input = BUILTIN.may_hold_input(&document.text);
     let shown = |finding: &&core::Diagnostic| {
         is_in(finding, project, document) || (has_input && prevents_checks(finding, project))
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::pipeline::may_hold_input;
+use kubefoundry_composition::BUILTIN;
 
 use crate::input::workspace;
 
@@ -65,7 +65,7 @@ impl Folder {
     }
 
     fn insert(&mut self, path: PathBuf, text: String) {
-        if text.len() <= MAX_OTHER_BYTES || may_hold_input(&text) {
+        if text.len() <= MAX_OTHER_BYTES || BUILTIN.may_hold_input(&text) {
             self.files.insert(path, text);
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use kubefoundry_compiler::options::render;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use lsp_types::Uri;
@@ -71,11 +72,11 @@ impl Project {
     pub(super) fn compile(&mut self, key: &ProjectKey, folders: &[Folder], documents: &OpenDocuments) {
         (self.sources, self.origins) = collect(key, folders, documents);
         if self.session.is_none() {
-            self.session = Session::new(&SourceSet::default(), Providers::All).ok();
+            self.session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).ok();
         }
         let mut compilation = match &mut self.session {
             Some(session) => session.compile(&self.sources, Thoroughness::EveryRule),
-            None => compile(&self.sources, Thoroughness::EveryRule),
+            None => compile(&BUILTIN, &self.sources, Thoroughness::EveryRule),
         };
         compilation.diagnostics.retain(|finding| !finding.suppressed);
         self.compilation = Some(compilation);
@@ -121,8 +122,8 @@ impl Project {
                 sources.set_subject(id, model.clone());
             }
         }
-        let session = Session::new(&sources, Providers::All);
-        session.or_else(|_| Session::new(&SourceSet::default(), Providers::All)).ok()
+        let session = Session::new(&BUILTIN, &sources, Providers::All);
+        session.or_else(|_| Session::new(&BUILTIN, &SourceSet::default(), Providers::All)).ok()
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use kubefoundry_analysis::plan::{choices_made, stored_choices};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{YamlText, compile_keeping};
+use kubefoundry_composition::BUILTIN;
 use serde_json::{Map, Value};
 
 use crate::args::{ApplierChoice, Assignment, FailOn, InputArgs, PlanArgs};
@@ -72,7 +73,7 @@ pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
         ApplierChoice::Operator => {
             let stored = stored_choices(&old.sources, &old.compilation);
             if !stored.is_empty() {
-                old.compilation = compile_keeping(&old.sources, Thoroughness::Needed, stored);
+                old.compilation = compile_keeping(&BUILTIN, &old.sources, Thoroughness::Needed, stored);
                 input::name_flags(&old.sources, &mut old.compilation.diagnostics);
                 findings.retain(&mut old.compilation.diagnostics, FailOn::Error);
             }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use kubefoundry_compiler::pipeline::OutputForm;
 use kubefoundry_compiler::recompiler::Recompiler;
 use kubefoundry_compiler::{Compilation, Thoroughness};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::SourceSet;
 use serde_json::{Map, Value};
 
@@ -89,7 +90,7 @@ pub(super) fn watch<O: OutputForm>(
                 observed.observe(&input)?;
             }
             console::clear_screen();
-            known = show_input(input, scope, |sources| recompiler.compile(sources, thoroughness), &mut show)?;
+            known = show_input(input, scope, |sources| recompiler.compile(&BUILTIN, sources, thoroughness), &mut show)?;
             if !scope.findings.quiet {
                 let files = known.as_ref().map_or(0, |known: &KnownInput<O>| known.input.files.len());
                 let done = change.take().unwrap_or_else(|| format!("watching {}", style::count(files, "file")));

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::options::render;
 use kubefoundry_compiler::pipeline;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::{closest, is_same_word};
 use kubefoundry_yaml::{Node, Span};
@@ -30,7 +31,7 @@ const FUNCTION: &str = "config.kubernetes.io/function";
 const OWN_FUNCTION: &str = "kubefoundry-fn";
 
 /// The API version of the plugins that are part of kustomize.
-const BUILTIN: &str = "builtin";
+const BUILTIN_API_VERSION: &str = "builtin";
 
 /// The maximum number of kustomizations that include each other in a chain.
 const MAX_DEPTH: usize = 100;
@@ -140,8 +141,7 @@ impl Closure {
             let folder = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
             for file in files.list(folder).into_iter().flatten() {
                 let text = files.read(&file)?;
-                closure.has_models |=
-                    text.is_some_and(|text| pipeline::may_hold_input(&String::from_utf8_lossy(&text)));
+                closure.has_models |= text.is_some_and(|text| BUILTIN.may_hold_input(&String::from_utf8_lossy(&text)));
             }
         }
         Ok(closure)
@@ -422,7 +422,7 @@ impl Walker<'_> {
     fn add_resource(&mut self, path: &Path, expansion: &mut Expansion) -> Result<(), InputError> {
         let Some(text) = self.read(path)? else { return Ok(()) };
         expansion.add_resources(&text);
-        self.closure.has_models |= pipeline::may_hold_input(&text);
+        self.closure.has_models |= BUILTIN.may_hold_input(&text);
         self.closure.resources.insert(path.to_owned());
         Ok(())
     }
@@ -534,7 +534,7 @@ impl Walker<'_> {
         let metadata = config.get("metadata");
         let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
         let function = annotations.and_then(|annotations| annotations.get(FUNCTION)).and_then(Node::as_str);
-        if version == BUILTIN {
+        if version == BUILTIN_API_VERSION {
             if metadata.and_then(|metadata| metadata.get("name")).and_then(Node::as_str).is_none_or(str::is_empty) {
                 self.refuse(position.place(config.span), format!("the {kind} has no metadata.name"), "");
             }

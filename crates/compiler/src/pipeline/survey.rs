@@ -11,7 +11,6 @@ use super::operations::PatchTarget;
 use super::scan::ReadPlan;
 use crate::options::Options;
 use crate::reading::{Documents, ReadFailures};
-use kubefoundry_composition as composition;
 use kubefoundry_diagnostics::source::{Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::drift::{FieldDrift, drift};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::Value;
@@ -230,7 +231,7 @@ pub(super) fn differences(desired: &Value, live: &Value) -> Vec<FieldDrift> {
         Value::Object(fields) => fields.is_empty(),
     };
     // Without the managed fields, by which `drift` would look for fields that other managers do not render any more.
-    let mut fields = drift(desired, &desired_fields(live), None);
+    let mut fields = drift(&BUILTIN, desired, &desired_fields(live), None);
     fields.retain(|field| field.difference.found.is_some() || !field.difference.expected.as_ref().is_none_or(is_zero));
     fields
 }

@@ -1,5 +1,6 @@
 //! Renders a claimed object with the engine, as `kubefoundry render` does with the same objects as files.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::Severity;
@@ -46,7 +47,7 @@ pub(super) fn render(options: Option<&str>, object: &Value, inputs: &[Value]) ->
         }
         sources.add(file_name(&input), input.to_string());
     }
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     let errors: Vec<String> = compilation
         .diagnostics
         .iter()
@@ -82,7 +83,7 @@ pub(super) fn strip(options: Option<&str>, workload: &Value) -> Result<Option<Va
     let mut workload = workload.clone();
     server_fields::remove(&mut workload);
     sources.add(file_name(&workload), workload.to_string());
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     let error = compilation.diagnostics.iter().find(|finding| finding.severity == Severity::Error);
     if let Some(error) = error {
         return Err(format!("{}: {}", error.code.id, error.message));

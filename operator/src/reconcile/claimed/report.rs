@@ -1,5 +1,6 @@
 //! What every kind of claimed objects reports in the same way.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::status::{StalenessPolicy, StatusEntry, StatusReport};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -50,7 +51,7 @@ pub(super) fn judge(object: &Value, live: &[Value], now: Time) -> Option<StatusE
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::ClusterSnapshot, "cluster.json", list.to_string());
     let policy = StalenessPolicy { now: Some(now), ..StalenessPolicy::default() };
-    let entries = StatusReport::read(&sources, policy).statuses;
+    let entries = StatusReport::read(&BUILTIN, &sources, policy).statuses;
     let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
     entries.into_iter().find(|entry| {
         let resource = entry.resource.as_ref();

@@ -11,12 +11,12 @@ use crate::watch::UpstreamObject;
 /// equal.
 pub(super) fn differs(desired: &Value, live: &UpstreamObject) -> bool {
     let live = live.object.value();
-    live["apiVersion"] == desired["apiVersion"] && !drift(desired, &live, None).is_empty()
+    live["apiVersion"] == desired["apiVersion"] && !drift(&BUILTIN, desired, &live, None).is_empty()
 }
 
 /// Returns the paths of the desired fields that have another value in a live object.
 pub(super) fn drifted_paths(desired: &Value, live: &Value) -> Vec<String> {
-    drift(desired, live, None).into_iter().map(|field| field.path).collect()
+    drift(&BUILTIN, desired, live, None).into_iter().map(|field| field.path).collect()
 }
 
 /// Returns the reason why a change takes effect only in a new object: the field, and the provider's reaction to it.

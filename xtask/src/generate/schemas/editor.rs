@@ -5,6 +5,7 @@ use kubefoundry::registry;
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_compiler::options::render::{API_VERSION as RENDER_API_VERSION, SeverityOrOff};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_deployment::wire::{
     CONFIGURATION_KIND, EngineType, InferenceProviderConfig, KIND, ModelDeployment, OBJECT_FIELDS,
@@ -121,7 +122,8 @@ fn group_constraints(api_group: &ApiGroup) -> Value {
 
 /// Returns the schema of the options, with all known versions and diagnostic codes.
 fn render() -> Result<Value, Failure> {
-    let mut schema = root(&kubefoundry_compiler::options::render::shape(), RENDER, &[RENDER_API_VERSION.to_owned()])?;
+    let mut schema =
+        root(&kubefoundry_compiler::options::render::shape(&BUILTIN), RENDER, &[RENDER_API_VERSION.to_owned()])?;
     let metadata = schema["properties"]["metadata"].as_object_mut();
     metadata.and_then(|metadata| metadata.remove("required"));
     for provider in PROVIDERS {
