@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kubefoundry_composition::BUILTIN;
+use kubefoundry_composition::PROVIDERS;
 use kubefoundry_provider::Provider;
 
 use crate::reconcile::claimed::{CLAIMED_KINDS, ClaimedKind};

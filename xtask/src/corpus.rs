@@ -5,7 +5,6 @@ mod documents;
 mod findings;
 mod foreign;
 
-use kubefoundry_composition::BUILTIN;
 use std::fs;
 use std::path::Path;
 

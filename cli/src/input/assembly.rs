@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::codes::input as codes;
-use kubefoundry_compiler::pipeline;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use ignore::gitignore::Gitignore;
 use kubefoundry_compiler::options::{self, InputOptions};
-use kubefoundry_compiler::pipeline;
 use kubefoundry_composition::BUILTIN;
 
 use super::environments::name_environment;

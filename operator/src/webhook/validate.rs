@@ -136,7 +136,8 @@ fn configuration_findings(object: &Value) -> Findings {
     }
     let mut sources = SourceSet::default();
     sources.add("object.json", object.to_string());
-    let diagnostics = kubefoundry_compiler::compile(&BUILTIN, &sources, Thoroughness::EveryRule).diagnostics.into_iter();
+    let diagnostics =
+        kubefoundry_compiler::compile(&BUILTIN, &sources, Thoroughness::EveryRule).diagnostics.into_iter();
     // A configuration alone contains no deployment to render.
     let relevant =
         diagnostics.filter(|it| it.code.id != codes::NO_MODEL_DEPLOYMENT.id && it.severity != Severity::Info);

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::options::render;
-use kubefoundry_compiler::pipeline;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::{closest, is_same_word};

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::drift::{FieldDrift, drift};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -1,8 +1,8 @@
 //! Renders a claimed object with the engine, as `kubefoundry render` does with the same objects as files.
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::server_fields;

@@ -1,8 +1,8 @@
 //! What every kind of claimed objects reports in the same way.
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::status::{StalenessPolicy, StatusEntry, StatusReport};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use serde_json::{Value, json};
 

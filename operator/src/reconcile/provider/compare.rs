@@ -2,6 +2,7 @@
 
 use kubefoundry_analysis::drift::drift;
 use kubefoundry_analysis::plan::{ChangeClass, upstream_changes};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_provider::Provider;
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ pub(super) fn recreation_reason(provider: &dyn Provider, before: &Value, after: 
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_composition::BUILTIN;
+
     use serde_json::json;
 
     use super::*;
