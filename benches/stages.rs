@@ -17,7 +17,6 @@ use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{DocumentScope, Findings};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
-use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::rule_environment::RuleVariables;
 use kubefoundry_model::{select, validate};
 use kubefoundry_provider::{Provider, TranslationContext};
@@ -69,7 +68,7 @@ fn d_select(bencher: Bencher<'_, '_>) {
     let text = documents::documents(0..DOCUMENTS);
     let parsed = yaml::parse(&text, &Limits::default());
     let deployments = deployments(&text, &parsed);
-    let catalog = Catalog::with_builtin(kubefoundry_cel::Limits::default());
+    let catalog = BUILTIN.configuration(kubefoundry_cel::Limits::default());
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
         for (position, deployment) in deployments.iter().enumerate() {
             let mut findings = findings(&text, &parsed, position);
@@ -91,7 +90,7 @@ fn e_translate(bencher: Bencher<'_, '_>) {
     let text = documents::documents(0..DOCUMENTS);
     let parsed = yaml::parse(&text, &Limits::default());
     let deployments = deployments(&text, &parsed);
-    let catalog = Catalog::with_builtin(kubefoundry_cel::Limits::default());
+    let catalog = BUILTIN.configuration(kubefoundry_cel::Limits::default());
     let chosen: Vec<&dyn Provider> = deployments
         .iter()
         .enumerate()
@@ -150,7 +149,7 @@ fn h_whole(bencher: Bencher<'_, '_>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let sources = sources();
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench_local(|| {
-        pool.install(|| -> Compilation<YamlText> { compile_as(black_box(&sources), Thoroughness::Needed) })
+        pool.install(|| -> Compilation<YamlText> { compile_as(&BUILTIN, black_box(&sources), Thoroughness::Needed) })
     });
 }
 
@@ -158,7 +157,7 @@ fn h_whole(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn i_plan(bencher: Bencher<'_, '_>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let compiled = |sources: &SourceSet| -> Compilation<YamlText> { compile_as(sources, Thoroughness::Needed) };
+    let compiled = |sources: &SourceSet| -> Compilation<YamlText> { compile_as(&BUILTIN, sources, Thoroughness::Needed) };
     let (old, mut new) = (sources(), SourceSet::default());
     let text = documents::documents(0..DOCUMENTS);
     // The first of every ten documents is for Dynamo and has a context length.
@@ -180,7 +179,7 @@ fn i_plan(bencher: Bencher<'_, '_>) {
 }
 
 fn emit(bencher: Bencher<'_, '_>, writer: fn(&serde_json::Value, &mut String)) {
-    let compilation = compile(&sources(), Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources(), Thoroughness::Needed);
     assert!(!compilation.has_errors());
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
         let mut out = String::new();

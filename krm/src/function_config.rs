@@ -1,5 +1,6 @@
 //! Reads functionConfig: a `Render`, a ConfigMap with options as text, or a ModelDeployment.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::options::render;
 use kubefoundry_diagnostics::Diagnostic;
@@ -232,7 +233,7 @@ mod tests {
             fields
         };
         let not_text = ["apiVersion", "kind", "metadata", "models", "providers"];
-        let kubefoundry_kubernetes::wire::Shape::Object(shape) = kubefoundry_compiler::options::render::shape() else {
+        let kubefoundry_kubernetes::wire::Shape::Object(shape) = kubefoundry_compiler::options::render::shape(&BUILTIN) else {
             panic!("an object")
         };
         // Those about files: a function reads none.

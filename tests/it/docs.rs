@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::markdown::{Block, blocks, links};
 use crate::common::{compile_all, output};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_deployment::wire::ModelDeployment;
@@ -360,7 +361,7 @@ fn newer_fields_have_an_example_in_the_reference() {
         "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ngateway: {name: inference, namespace: gateways}\n";
     sources.add_for(Purpose::Options, "kubefoundry.yaml", gateway);
     sources.add("model-deployment.yaml", text.as_str());
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     assert!(!compilation.has_errors(), "{}", render::concise(&compilation.diagnostics, &sources));
     let documents: Vec<Value> = yaml::parse(&text, &yaml::Limits::default())
         .documents

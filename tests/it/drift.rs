@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::common::generated::documents;
 use crate::common::mutation::mutation;
 use crate::common::{case_folders, read_case};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::drift::{DriftReport, Outcome};
 use kubefoundry_analysis::status::{self, StalenessPolicy};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
@@ -22,11 +23,11 @@ use serde_json::{Value, json};
 /// Returns the drift between the rendering of `sources` and the same objects after `change`, with both versions of the
 /// objects.
 fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(DriftReport, Vec<[Value; 2]>)> {
-    let outputs: Vec<Value> = objects(&compile(&sources, Thoroughness::Needed))?;
+    let outputs: Vec<Value> = objects(&compile(&BUILTIN, &sources, Thoroughness::Needed))?;
     let mut live = outputs.clone();
     live.iter_mut().for_each(change);
     sources.add_for(Purpose::ClusterSnapshot, "live.yaml", yaml::to_yaml_stream(&live));
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     let report = DriftReport::from_compilation(&compilation, &sources);
     assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
     Some((report, outputs.into_iter().zip(live).map(|(one, other)| [one, other]).collect()))
@@ -278,6 +279,6 @@ proptest! {
 
 fn report_drift(sources: &SourceSet) {
     let judgment = StalenessPolicy { now: Time::parse("2026-01-30T10:00:00Z"), ..StalenessPolicy::default() };
-    status::StatusReport::read(sources, judgment);
-    DriftReport::from_compilation(&compile(sources, Thoroughness::Needed), sources);
+    status::StatusReport::read(&BUILTIN, sources, judgment);
+    DriftReport::from_compilation(&compile(&BUILTIN, sources, Thoroughness::Needed), sources);
 }

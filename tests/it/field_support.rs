@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{Start, testing};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -216,7 +217,7 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     let mut sources = SourceSet::default();
     sources.add("field.yaml", text);
     sources.add_for(Purpose::Options, "options.yaml", OPTIONS);
-    compile(&sources, Thoroughness::Needed)
+    compile(&BUILTIN, &sources, Thoroughness::Needed)
 }
 
 fn names_field(diagnostic: &Diagnostic, field: &str) -> bool {

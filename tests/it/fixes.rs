@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
@@ -150,7 +151,7 @@ fn is_argument(lines: &[String], at: usize) -> bool {
 fn findings(text: &str) -> Vec<Diagnostic> {
     let mut sources = SourceSet::default();
     sources.add("a.yaml", text);
-    compile(&sources, Thoroughness::EveryRule).diagnostics
+    compile(&BUILTIN, &sources, Thoroughness::EveryRule).diagnostics
 }
 
 /// What makes two findings in different spellings of one text the same.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, read_case};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Output, Thoroughness, compile};
 use kubefoundry_convert::import::{ImportReport, ImportSettings, import, import_with};
 use kubefoundry_diagnostics::render;
@@ -28,7 +29,7 @@ fn cases_import_as_recorded() {
         let (_, first) = sources.iter().find(|(_, source)| source.purpose == Purpose::Input).unwrap();
         assert!(first.text.starts_with("# "), "{}: the first line says what it shows", folder.display());
         let with_patches = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("patches"));
-        let import = import_with(&sources, &ImportSettings { with_patches, ..ImportSettings::default() });
+        let import = import_with(&BUILTIN, &sources, &ImportSettings { with_patches, ..ImportSettings::default() });
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path(&folder);
         settings.set_prepend_module_to_snapshot(false);
@@ -67,7 +68,7 @@ fn rendered(sources: &SourceSet, compilation: &Compilation) -> SourceSet {
 /// Imports what a run generated and returns a difference from the original, if any.
 fn mistakes(sources: &SourceSet, compilation: &Compilation) -> Option<String> {
     let given = rendered(sources, compilation);
-    let once = import(&given);
+    let once = import(&BUILTIN, &given);
     let said = |import: &ImportReport, given: &SourceSet| render::concise(&import.diagnostics, given);
     if once.has_errors() {
         return Some(format!("refused: {}", said(&once, &given)));
@@ -79,8 +80,8 @@ fn mistakes(sources: &SourceSet, compilation: &Compilation) -> Option<String> {
     let mut again = SourceSet::default();
     copy_settings(&given, &mut again);
     again.add("imported.yaml", output(&once));
-    let compilation = compile(&again, Thoroughness::Needed);
-    let twice = import(&rendered(&again, &compilation));
+    let compilation = compile(&BUILTIN, &again, Thoroughness::Needed);
+    let twice = import(&BUILTIN, &rendered(&again, &compilation));
     (output(&twice) != output(&once)).then(|| format!("again: {}\n{}", output(&once), output(&twice)))
 }
 
@@ -91,7 +92,7 @@ fn rendered_cases_are_imported_without_loss() {
     let mut report = String::new();
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let compilation = compile(&sources, Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
         // Changes by another transformation are residue.
         let is_changed = compilation.decisions.iter().any(|decision| decision.selection.is_none());
         // What airunway merges from overrides stays residue, because the import writes no such overrides.
@@ -105,7 +106,7 @@ fn rendered_cases_are_imported_without_loss() {
         // A patch may write what no field says.
         if sources.iter().any(|(_, source)| source.text.contains("\n      patches:\n")) {
             let settings = ImportSettings { with_patches: true, ..ImportSettings::default() };
-            let import = import_with(&rendered(&sources, &compilation), &settings);
+            let import = import_with(&BUILTIN, &rendered(&sources, &compilation), &settings);
             for imported in import.imported.iter().filter(|imported| !imported.residue.is_empty()) {
                 let _ = writeln!(report, "=== {}\n{:#?}\n{}", folder.display(), imported.residue, output(&import));
             }
@@ -152,7 +153,7 @@ fn written_defaults_are_imported_without_loss() {
     ] {
         let mut sources = SourceSet::default();
         sources.add("model.yaml", text.as_str());
-        let compilation = compile(&sources, Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
         assert!(!compilation.has_errors(), "{text}\n{}", render::concise(&compilation.diagnostics, &sources));
         assert_eq!(mistakes(&sources, &compilation), None, "{text}");
     }
@@ -167,7 +168,7 @@ fn options_are_read_first() {
         "apiVersion: kaito.sh/v1beta1\nkind: Workspace\nmetadata: {name: NAME}\ninference: {preset: {name: phi-4}}\n";
     sources.add("one.yaml", workspace.replace("NAME", "one"));
     sources.add("two.yaml", workspace.replace("NAME", "two"));
-    let import = import(&sources);
+    let import = import(&BUILTIN, &sources);
     let codes: Vec<&str> = import.diagnostics.iter().map(|found| found.code.id).collect();
     assert_eq!(codes, ["KF0904"]);
 }
@@ -196,12 +197,12 @@ fn every_change_of_an_object_changes_the_import() {
         ["examples/model-cache", "examples/llama-8b-kuberay", "examples/phi-4-kaito", "examples/mistral-gguf-cpu"];
     let mut count = 0;
     for case in cases {
-        let compilation = compile(&read_case(&root.join(case)), Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &read_case(&root.join(case)), Thoroughness::Needed);
         let objects: Vec<Value> = compilation.outputs.iter().map(|output| output.object.clone()).collect();
         let of = |objects: &[Value]| {
             let mut sources = SourceSet::default();
             sources.add("objects.yaml", yaml::to_yaml_stream(objects));
-            import(&sources)
+            import(&BUILTIN, &sources)
         };
         let before = of(&objects);
         assert!(before.imported.len() == 1 && before.imported[0].residue.is_empty(), "{case}");
@@ -275,16 +276,16 @@ proptest! {
         for model in models {
             let mut sources = SourceSet::default();
             sources.add("model.yaml", yaml::to_yaml_stream([model]));
-            let compilation = compile(&sources, Thoroughness::Needed);
+            let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
             let generates = compilation.outputs.iter().any(Output::is_generated);
             if !compilation.has_errors() && generates {
                 let mistake = mistakes(&sources, &compilation);
                 prop_assert!(mistake.is_none(), "{}\n{}", yaml::to_yaml_stream([model]), mistake.unwrap());
-                let imported = output(&import(&rendered(&sources, &compilation)));
+                let imported = output(&import(&BUILTIN, &rendered(&sources, &compilation)));
                 let mut again = SourceSet::default();
                 again.add("imported.yaml", imported.as_str());
-                let wanted = fields(&compile(&sources, Thoroughness::Everything));
-                let came_back = fields(&compile(&again, Thoroughness::Everything));
+                let wanted = fields(&compile(&BUILTIN, &sources, Thoroughness::Everything));
+                let came_back = fields(&compile(&BUILTIN, &again, Thoroughness::Everything));
                 for (field, value) in &wanted {
                     let other = came_back.get(field);
                     prop_assert!(other.is_none_or(|other| other == value), "{field}: {value} {other:?}\n{imported}");

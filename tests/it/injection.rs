@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::common::argv::{Parsed, Program, dynamo_shell_quote, kubelet, shell_words};
 use crate::common::start::{STARTS, Start};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
@@ -378,7 +379,7 @@ fn outcomes(mut documents: Vec<Value>, read_back: bool) -> Vec<Outcome> {
     }
     let mut sources = SourceSet::default();
     sources.add("hostile.yaml", yaml::to_yaml_stream(&documents));
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     if read_back {
         reads_back(&compilation);
     }
@@ -746,7 +747,7 @@ fn deployments_of_third_party_providers() {
         set(&mut document, "metadata.annotations", one("note", *payload));
         let mut sources = SourceSet::default();
         sources.add("other.yaml", yaml::to_yaml_stream([&config, &document]));
-        let compilation = compile(&sources, Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
         reads_back(&compilation);
         let control = payload.contains(|c: char| c.is_control() && !"\n\r\t".contains(c));
         assert_eq!(compilation.has_errors(), control, "{payload:?} {:#?}", compilation.diagnostics);

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
@@ -21,7 +22,7 @@ const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef012
 fn rendered(distribution: &Value) -> Compilation {
     let mut sources = SourceSet::default();
     sources.add("input.json", ascii(&distribution.to_string()));
-    compile(&sources, Thoroughness::Needed)
+    compile(&BUILTIN, &sources, Thoroughness::Needed)
 }
 
 /// Returns JSON without characters that YAML would escape.
@@ -464,7 +465,7 @@ fn every_field_makes_a_difference() {
             "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nllamaStack: {networkPolicy: true}\n",
         );
         sources.add("input.json", object.to_string());
-        let compilation = compile(&sources, Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
         let said = messages(&compilation).join("\n");
         let output = if compilation.has_errors() { String::new() } else { text(&compilation) };
         (said, output)
@@ -565,7 +566,7 @@ fn values_above_platform_limits_are_refused() {
         sources.add("input.json", text(&distribution(&server)));
         sources.add("base.json", config_map("base", json!({}), "run.yaml", format!("a: {}\n", "x".repeat(filler))));
         sources.add("metadata.json", config_map("metadata", labels, "lls-provider-spec.yaml", text(&metadata)));
-        compile(&sources, Thoroughness::Needed)
+        compile(&BUILTIN, &sources, Thoroughness::Needed)
     };
     assert!(!merged(1_000_000).has_errors(), "{:?}", messages(&merged(1_000_000)));
     let compilation = merged(1_048_500);
@@ -581,7 +582,7 @@ fn a_low_limit_lowers_the_default_request() {
     let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nllamaStack: {initResources: {limits: {memory: 128Mi, cpu: 1}}}\n";
     sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
     sources.add("input.json", distribution(&json!({"externalProviders": {"inference": provider}})).to_string());
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     let expected = json!({"limits": {"memory": "128Mi", "cpu": "1"}, "requests": {"cpu": "100m", "memory": "128Mi"}});
     for container in pod(&compilation)["initContainers"].as_array().unwrap() {
         assert_eq!(container["resources"], expected, "{}", container["name"]);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, migrated, read_case};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_convert::migrate::{GroupMigration, ProviderMigration, migrate_to_group, migrate_to_provider};
@@ -49,11 +50,11 @@ fn cases_migrate_as_recorded() {
         assert!(first.text.starts_with("# "), "{}: the first line says what it shows", folder.display());
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let (output, diagnostics) = if name.starts_with("to-group") {
-            let regrouping = migrate_to_group(&sources, ApiGroup::find("kubefoundry.ai").unwrap());
+            let regrouping = migrate_to_group(&BUILTIN, &sources, ApiGroup::find("kubefoundry.ai").unwrap());
             (texts(&regrouping), regrouping.diagnostics)
         } else {
             let provider = PROVIDERS.iter().find(|it| name.starts_with(&format!("to-{}", it.name()))).unwrap();
-            let migration = migrate_to_provider(&sources, *provider);
+            let migration = migrate_to_provider(&BUILTIN, &sources, *provider);
             (output(&migration), migration.diagnostics)
         };
         assert_eq!(diagnostics, migrated(&folder, &sources));
@@ -76,11 +77,11 @@ fn cases_move_to_the_other_groups() {
     let mut count = 0;
     for folder in case_folders() {
         let sources = read_case(&folder);
-        if compile(&sources, Thoroughness::Needed).has_errors() {
+        if compile(&BUILTIN, &sources, Thoroughness::Needed).has_errors() {
             continue;
         }
         for target in API_GROUPS {
-            let regrouping = migrate_to_group(&sources, target);
+            let regrouping = migrate_to_group(&BUILTIN, &sources, target);
             if regrouping.has_errors() {
                 continue;
             }
@@ -88,7 +89,7 @@ fn cases_move_to_the_other_groups() {
             for text in &regrouping.texts {
                 moved.set_text(text.source, text.text.clone());
             }
-            let again = migrate_to_group(&moved, target);
+            let again = migrate_to_group(&BUILTIN, &moved, target);
             assert!(again.texts.is_empty(), "{}: {}", folder.display(), texts(&again));
             count += 1;
         }
@@ -103,7 +104,7 @@ fn cases_move_to_the_other_providers() {
     for folder in case_folders() {
         let sources = read_case(&folder);
         for provider in PROVIDERS {
-            let migration = migrate_to_provider(&sources, *provider);
+            let migration = migrate_to_provider(&BUILTIN, &sources, *provider);
             if migration.has_errors() {
                 continue;
             }
@@ -136,14 +137,14 @@ proptest! {
         for model in documents.iter().filter(|it| it["kind"] == "ModelDeployment") {
             let mut sources = SourceSet::default();
             sources.add("model.yaml", yaml::to_yaml_stream([model]));
-            let before = compile(&sources, Thoroughness::Needed);
-            let regrouping = migrate_to_group(&sources, target);
+            let before = compile(&BUILTIN, &sources, Thoroughness::Needed);
+            let regrouping = migrate_to_group(&BUILTIN, &sources, target);
             if before.has_errors() || !regrouping.diagnostics.is_empty() {
                 continue;
             }
             let mut moved = SourceSet::default();
             moved.add("model.yaml", texts(&regrouping));
-            let after = compile(&moved, Thoroughness::Needed);
+            let after = compile(&BUILTIN, &moved, Thoroughness::Needed);
             prop_assert!(!after.has_errors(), "{}", texts(&regrouping));
             let bodies = |compilation: &kubefoundry_compiler::Compilation| {
                 let body = |output: &kubefoundry_compiler::Output| {
@@ -158,7 +159,7 @@ proptest! {
             };
             let (one, other) = (bodies(&before), bodies(&after));
             for (one, other) in one.iter().zip(&other) {
-                let found = kubefoundry_convert::import::compare::differences(one, other, &kubefoundry_provider::draft::Equivalents::default());
+                let found = kubefoundry_convert::import::compare::differences(&BUILTIN, one, other, &kubefoundry_provider::draft::Equivalents::default());
                 prop_assert!(found.is_empty(), "{:?}\n{}\n{}", found, yaml::to_yaml_stream([model]), texts(&regrouping));
             }
             prop_assert_eq!(one.len(), other.len());

@@ -2,6 +2,7 @@
 //! matter, for every provider.
 
 use crate::common::start::{STARTS, Start};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::trace::{Fate, trace};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
@@ -35,7 +36,7 @@ fn run(start: Start, patches: &[Value]) -> Compilation {
     }
     let mut sources = SourceSet::default();
     sources.add("model.yaml", yaml::to_yaml_stream([&document]));
-    compile(&sources, Thoroughness::Needed)
+    compile(&BUILTIN, &sources, Thoroughness::Needed)
 }
 
 fn objects(compilation: &Compilation) -> Vec<Value> {
@@ -120,7 +121,7 @@ proptest! {
 fn a_trace_shows_what_patches_write_and_remove() {
     let mut sources = SourceSet::default();
     sources.add("model.yaml", include_str!("../../testdata/golden/kuberay/patches/input.yaml"));
-    let traces = trace(&sources);
+    let traces = trace(&BUILTIN, &sources);
     let patch = "spec.provider.overrides.patches[0].merge.spec";
     let field = |path: &str| {
         let path = format!("{patch}{path}");

@@ -43,7 +43,7 @@ impl State {
     }
 
     fn compile(sources: SourceSet) -> Option<Self> {
-        let compilation = compile_as(&sources, Thoroughness::Needed);
+        let compilation = compile_as(&BUILTIN, &sources, Thoroughness::Needed);
         (!compilation.has_errors()).then_some(Self(sources, compilation))
     }
 

@@ -11,6 +11,7 @@ use crate::common::generated::documents;
 use crate::common::invariants;
 use crate::common::mutation::mutation;
 use crate::common::{case_folders, read_case};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::{Compilation, Output, Thoroughness, compile};
 use kubefoundry_diagnostics::source::Source;
@@ -41,7 +42,7 @@ fn sources(texts: impl IntoIterator<Item = String>) -> SourceSet {
 }
 
 fn compiled(documents: &[Value]) -> Compilation {
-    compile(&sources([yaml::to_yaml_stream(documents)]), Thoroughness::Everything)
+    compile(&BUILTIN, &sources([yaml::to_yaml_stream(documents)]), Thoroughness::Everything)
 }
 
 /// Returns the objects in an order that does not depend on the input.
@@ -185,7 +186,7 @@ proptest! {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": part});
             if *as_list { yaml::to_yaml_stream([&list]) } else { yaml::to_yaml_stream(part) }
         };
-        let moved = compile(&sources(parts.iter().zip(&files).map(text)), Thoroughness::Everything);
+        let moved = compile(&BUILTIN, &sources(parts.iter().zip(&files).map(text)), Thoroughness::Everything);
         let compilation = compiled(&documents);
         prop_assert_eq!(bodies(&compilation), bodies(&moved));
         prop_assert_eq!(sorted_findings(&compilation), sorted_findings(&moved));
@@ -207,7 +208,7 @@ proptest! {
         prop_assume!(!compilation.has_errors());
         let generated = compilation.outputs.iter().filter(|output| output.is_generated()).map(|output| &output.object);
         let texts = [yaml::to_yaml_stream(&documents), yaml::to_yaml_stream(generated)];
-        let again = compile(&sources(texts), Thoroughness::Everything);
+        let again = compile(&BUILTIN, &sources(texts), Thoroughness::Everything);
         prop_assert_eq!(&compilation.outputs, &again.outputs);
         prop_assert_eq!(sorted_findings(&compilation), sorted_findings(&again));
     }

@@ -2,6 +2,7 @@
 //!
 //! Unlike in the tests of sessions, a text that no edit touches stays the same value in memory, and is not read again.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::recompiler::Recompiler;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
@@ -76,9 +77,9 @@ proptest! {
             if let Some(edit) = edit {
                 input.edit(edit);
             }
-            let fresh: Compilation<YamlText> = compile_as(&input.sources, thoroughness);
+            let fresh: Compilation<YamlText> = compile_as(&BUILTIN, &input.sources, thoroughness);
             for _ in 0..2 {
-                let again = recompiler.compile(&input.sources, thoroughness);
+                let again = recompiler.compile(&BUILTIN, &input.sources, thoroughness);
                 prop_assert_eq!(format!("{again:#?}"), format!("{fresh:#?}"));
             }
         }

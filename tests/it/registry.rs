@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{cells, engine_of, testing};
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry_deployment::wire::EngineType;
+use kubefoundry_kubernetes::wire::StringEnum;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry::registry;
 use kubefoundry_cel as cel;
 use kubefoundry_compiler::{Thoroughness, compile};
-use kubefoundry_composition::PROVIDERS;
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_deployment::wire::{EngineType, ServingMode};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_engines::profile::BooleanSetting;
 use kubefoundry_engines::{flags, profile};
 use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::rule_environment;
 use kubefoundry_provider::CustomKind;
 use kubefoundry_provider::support;
@@ -80,7 +82,7 @@ fn every_provider_is_complete() {
             }
         };
         require(names.insert(name), "mod.rs", "another provider has this name; INFO.name must be unique");
-        let own = Catalog::with_builtin(cel::Limits::default()).builtin_candidate(name).is_some();
+        let own = BUILTIN.configuration(cel::Limits::default()).builtin_candidate(name).is_some();
         require(own, "config.yaml", "must be an InferenceProviderConfig that can be read, with INFO.name as its name");
         require(
             !cells(*provider).is_empty(),
@@ -222,7 +224,7 @@ fn every_cell_of_the_matrix_is_rendered_or_refused() {
             for (mode, _) in ServingMode::VARIANTS {
                 let mut sources = SourceSet::default();
                 sources.add("matrix.yaml", deployment(name, engine, mode));
-                let compilation = compile(&sources, Thoroughness::Needed);
+                let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
                 let is_rendered = !compilation.has_errors() && !compilation.outputs.is_empty();
                 let is_refused = compilation.has_errors() && compilation.outputs.is_empty();
                 let messages: Vec<&str> =
@@ -267,7 +269,7 @@ fn a_permissive_configuration_renders_nothing_new() {
                     let run = |text: String| {
                         let mut sources = SourceSet::default();
                         sources.add("matrix.yaml", text);
-                        let compilation = compile(&sources, Thoroughness::Needed);
+                        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
                         let errors = compilation.has_errors();
                         (errors, if errors { Vec::new() } else { compilation.outputs })
                     };
@@ -316,7 +318,7 @@ fn selection_follows_the_specification() {
             .replace("llama.cpp:server-cuda", "llama-cpp-runner:latest");
         let mut sources = SourceSet::default();
         sources.add("row.yaml", text);
-        let compilation = compile(&sources, Thoroughness::Everything);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Everything);
         let selection = compilation.decisions[0].selection.as_ref().unwrap();
         let found = (selection.provider.as_deref(), selection.reason.as_deref());
         assert_eq!(found, (Some(provider), Some(reason)), "{engine} {mode} {gpus}");
@@ -329,7 +331,7 @@ fn a_deployment_without_provider_is_reported() {
     let text = deployment("", "llamacpp", "disaggregated").replace("  provider: {name: }\n", "");
     let mut sources = SourceSet::default();
     sources.add("none.yaml", text);
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     let message = &compilation.diagnostics[0].message;
     assert!(
         message.starts_with("No compatible provider for engine=llamacpp, mode=disaggregated, gpu=true"),
@@ -371,4 +373,33 @@ fn every_supported_cell_has_a_golden() {
         }
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// A user's `InferenceProviderConfig` may claim capabilities for a built-in provider that it does not have.
+#[test]
+fn capabilities_that_a_builtin_provider_lacks_are_not_rendered() {
+    for (provider, engine, rest) in [
+        ("kaito", "sglang", "resources: {gpu: {count: 1}}"),
+        ("kaito", "trtllm", "image: registry.example.com/trtllm:1, resources: {gpu: {count: 1}}"),
+        ("kaito", "vllm", "scaling: {prefill: {gpu: {count: 1}}, decode: {gpu: {count: 1}}}"),
+        ("dynamo", "llamacpp", "image: ghcr.io/ggml-org/llama.cpp:server, resources: {gpu: {count: 1}}"),
+        ("kuberay", "sglang", "resources: {gpu: {count: 1}}"),
+        ("kuberay", "trtllm", "resources: {gpu: {count: 1}}"),
+        ("kuberay", "llamacpp", "image: ghcr.io/ggml-org/llama.cpp:server, resources: {cpu: \"1\"}"),
+    ] {
+        let engines = <EngineType as StringEnum>::VARIANTS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: {provider}}}\nspec:\n  \
+             capabilities:\n    engines: [{engines}]\n    \
+             servingModes: [aggregated, disaggregated]\n    cpuSupport: true\n    gpuSupport: true\n---\n\
+             apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\n\
+             spec: {{model: {{id: org/model}}, engine: {{type: {engine}}}, provider: {{name: {provider}}}, {rest}}}\n"
+        );
+        let mut sources = kubefoundry::SourceSet::default();
+        sources.add_for(kubefoundry::Purpose::Input, "input.yaml", text.as_str());
+        let compilation = kubefoundry::compile(&sources, kubefoundry::Thoroughness::Needed);
+        let mut kinds = PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|kind| kind.kind);
+        let outputs = kubefoundry_yaml::to_yaml_stream(compilation.outputs.iter().map(|output| &output.object));
+        assert!(!kinds.any(|kind| outputs.contains(&format!("kind: {kind}\n"))), "{text}{outputs}");
+    }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::selection_analysis::{Analysis, Flaw, FlawKind, Obstacle, Providers, analyze, why_not};
 use kubefoundry_analysis::trace::{DocumentChange, apply_changes};
 use kubefoundry_compiler::Compilation;
@@ -62,7 +63,7 @@ fn with(configurations: &str, document: &Value) -> Compilation {
 fn analysis(configurations: &str) -> Analysis {
     let mut sources = SourceSet::default();
     sources.add("configurations.yaml", configurations);
-    analyze(&sources, Providers::All).unwrap()
+    analyze(&BUILTIN, &sources, Providers::All).unwrap()
 }
 
 fn kinds(analysis: &Analysis) -> BTreeSet<(FlawKind, String, Option<usize>)> {
@@ -222,7 +223,7 @@ fn changes_that_options_refuse_are_not_suggested() {
     });
     let mut with_model = sources.clone();
     with_model.add("model.json", document.to_string());
-    for answer in why_not(&with_model, "kaito").unwrap() {
+    for answer in why_not(&BUILTIN, &with_model, "kaito").unwrap() {
         for changes in [&answer.by_rules, &answer.by_name].into_iter().flatten() {
             let mut sources = sources.clone();
             sources.add("model.json", apply_changes(&document, changes).unwrap().to_string());
@@ -236,7 +237,7 @@ fn changes_that_options_refuse_are_not_suggested() {
 fn configurations_can_be_analyzed_without_the_built_in_ones() {
     let mut sources = SourceSet::default();
     sources.add("configurations.yaml", FLAWED);
-    let alone = analyze(&sources, Providers::Configured).unwrap();
+    let alone = analyze(&BUILTIN, &sources, Providers::Configured).unwrap();
     let names: Vec<&str> = alone.providers.iter().map(|provider| provider.provider.as_str()).collect();
     assert_eq!(names, ["acme", "down", "idle", "zeta"]);
     assert!(!kinds(&alone).contains(&(FlawKind::NamedOnly, "kuberay".to_owned(), None)));
@@ -299,7 +300,7 @@ fn every_suggestion_makes_the_provider_win() {
                 && selection.is_some_and(|it| it.provider.as_deref() == Some(provider) && it.explicit == explicit)
         };
         for provider in ["dynamo", "kaito", "kuberay"] {
-            let answer = why_not(&sources, provider).unwrap().remove(0);
+            let answer = why_not(&BUILTIN, &sources, provider).unwrap().remove(0);
             if answer.selected.as_deref() == Some(provider) {
                 assert_eq!((&answer.by_rules, &answer.by_name), (&None, &None));
                 continue;
@@ -334,10 +335,10 @@ fn an_obstacle_is_reported() {
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec:\n  model: {id: org/m}\n  \
          engine: {type: vllm}\n  resources: {gpu: {count: 1}}\n",
     );
-    let obstacle = |provider: &str| why_not(&sources, provider).unwrap().remove(0).obstacle;
+    let obstacle = |provider: &str| why_not(&BUILTIN, &sources, provider).unwrap().remove(0).obstacle;
     assert_eq!(obstacle("down"), Some(Obstacle::NotReady));
     assert_eq!(obstacle("idle"), Some(Obstacle::NoEngine));
     assert_eq!(obstacle("zeta"), Some(Obstacle::NothingFound));
-    let error = why_not(&sources, "zet").unwrap_err();
+    let error = why_not(&BUILTIN, &sources, "zet").unwrap_err();
     assert!(error.to_string().contains("did you mean \"zeta\"?"), "{error}");
 }

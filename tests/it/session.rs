@@ -1,5 +1,6 @@
 //! A session that compiles texts repeatedly, as they are edited: the result equals that of a fresh run.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -135,7 +136,7 @@ proptest! {
         thoroughness in thoroughness(),
     ) {
         let texts = texts();
-        let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+        let mut session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
         let mut chosen = start;
         for edit in [None].into_iter().chain(edits.iter().map(Some)) {
             if let Some(edit) = edit {
@@ -149,7 +150,7 @@ proptest! {
                     sources.set_subject(id, "org/m");
                 }
             }
-            let fresh = format!("{:#?}", compile(&sources, thoroughness));
+            let fresh = format!("{:#?}", compile(&BUILTIN, &sources, thoroughness));
             prop_assert_eq!(format!("{:#?}", session.compile(&sources, thoroughness)), fresh);
         }
     }
@@ -163,7 +164,7 @@ proptest! {
         starts_with_marker in any::<bool>(),
     ) {
         let documents = documents();
-        let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+        let mut session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
         let mut chosen = start;
         for edit in [None].into_iter().chain(edits.iter().map(Some)) {
             if let Some(edit) = edit {
@@ -173,7 +174,7 @@ proptest! {
             let mut sources = SourceSet::default();
             sources.add("x.yaml", if starts_with_marker { format!("---\n{text}") } else { text.clone() });
             sources.add("y.yaml", MODEL.replace("NAME", "other"));
-            let fresh = format!("{:#?}", compile(&sources, thoroughness));
+            let fresh = format!("{:#?}", compile(&BUILTIN, &sources, thoroughness));
             prop_assert_eq!(format!("{:#?}", session.compile(&sources, thoroughness)), fresh, "{}", text);
         }
     }
@@ -187,7 +188,7 @@ pub(crate) fn thoroughness() -> impl Strategy<Value = Thoroughness> {
 #[test]
 fn a_session_transforms_only_the_documents_that_changed() {
     for thoroughness in [Thoroughness::Needed, Thoroughness::EveryRule, Thoroughness::Everything] {
-        let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+        let mut session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
         let mut models: Vec<String> = (0..1000).map(|name| MODEL.replace("NAME", &format!("m{name}"))).collect();
         let mut sources = SourceSet::default();
         let id = sources.add("models.yaml", models.join("---\n"));
@@ -209,7 +210,7 @@ fn a_session_transforms_only_the_documents_that_changed() {
 /// Each environment has results of its own, which a change in another one does not affect.
 #[test]
 fn a_session_keeps_the_results_of_each_environment() {
-    let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    let mut session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     let mut sources = SourceSet::default();
     let ids = ["dev", "prod"].map(|name| {
         let options = format!(
@@ -226,13 +227,13 @@ fn a_session_keeps_the_results_of_each_environment() {
     sources.set_text(ids[0], sources.get(ids[0]).text.replace("count: 1", "count: 2"));
     let again = session.compile(&sources, Thoroughness::EveryRule);
     assert_eq!(session.mapped_documents(), 1);
-    assert_eq!(format!("{again:?}"), format!("{:?}", compile(&sources, Thoroughness::EveryRule)));
+    assert_eq!(format!("{again:?}"), format!("{:?}", compile(&BUILTIN, &sources, Thoroughness::EveryRule)));
 }
 
 /// A session does not cache configurations, nor objects that transformations look up.
 #[test]
 fn a_session_does_not_cache_what_other_objects_depend_on() {
-    let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    let mut session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     let mut sources = SourceSet::default();
     for name in ["one", "two", "three"] {
         sources.add(format!("{name}.yaml"), MODEL.replace("NAME", name));
@@ -251,7 +252,7 @@ fn a_session_does_not_cache_what_other_objects_depend_on() {
 /// A text with an unreadable document is transformed and cached as a whole.
 #[test]
 fn an_unreadable_text_is_one_unit() {
-    let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    let mut session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
     let mut sources = SourceSet::default();
     let models = format!("{}---\n{}", MODEL.replace("NAME", "one"), MODEL.replace("NAME", "two"));
     let id = sources.add("models.yaml", models.clone());
@@ -267,7 +268,7 @@ fn an_unreadable_text_is_one_unit() {
     let broken = "---\nkind: [\n";
     for text in [broken.to_owned(), format!("{models}{broken}")] {
         sources.set_text(id, text);
-        let fresh = compile(&sources, Thoroughness::Needed).diagnostics;
+        let fresh = compile(&BUILTIN, &sources, Thoroughness::Needed).diagnostics;
         assert_eq!(session.compile(&sources, Thoroughness::Needed).diagnostics, fresh);
     }
 }

@@ -50,7 +50,7 @@ fn session(texts: &[(Purpose, &str)], providers: Providers) -> Session {
     for (purpose, text) in texts {
         sources.add_for(*purpose, "text.yaml", *text);
     }
-    Session::new(&sources, providers).unwrap()
+    Session::new(&BUILTIN, &sources, providers).unwrap()
 }
 
 fn messages(found: &[Diagnostic]) -> Vec<String> {
@@ -90,7 +90,7 @@ fn split_case(sources: &SourceSet) -> (SourceSet, Vec<Value>) {
 fn run(context: &SourceSet, deployment: &Value, thoroughness: Thoroughness) -> Compilation {
     let mut sources = context.clone();
     sources.add("deployment.yaml", yaml::to_yaml_stream([deployment]));
-    compile(&sources, thoroughness)
+    compile(&BUILTIN, &sources, thoroughness)
 }
 
 /// Returns the differences between an evaluation and a run.
@@ -121,7 +121,7 @@ fn a_session_gives_the_result_of_a_run() {
     let (mut compared, mut different) = (0, Vec::new());
     for folder in case_folders() {
         let (context, deployments) = split_case(&read_case(&folder));
-        let Ok(session) = Session::new(&context, Providers::All) else { continue };
+        let Ok(session) = Session::new(&BUILTIN, &context, Providers::All) else { continue };
         if !session.problems().is_empty() {
             continue;
         }
@@ -158,7 +158,7 @@ fn the_corpus_renders_the_same_one_by_one() {
     let text = crate::documents::documents(0..200);
     let mut sources = SourceSet::default();
     sources.add("corpus.yaml", text.clone());
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     let session = session(&[], Providers::All);
     let alone: Vec<Value> = yaml::documents(&text, &yaml::Limits::default())
         .flat_map(|document| session.evaluate(&document.root.to_json(), None).objects)
@@ -173,7 +173,7 @@ fn written_defaults_change_nothing() {
     let mut compared = 0;
     for folder in case_folders() {
         let (context, deployments) = split_case(&read_case(&folder));
-        let Ok(session) = Session::new(&context, Providers::All) else { continue };
+        let Ok(session) = Session::new(&BUILTIN, &context, Providers::All) else { continue };
         for deployment in deployments {
             let with_defaults = session.default_values(&deployment);
             assert_eq!(session.default_values(&with_defaults), with_defaults, "{}", folder.display());
@@ -279,7 +279,7 @@ fn an_installed_schema_has_the_fingerprint_of_the_decision() {
     let list =
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": as_list});
     sources.add_for(Purpose::Crds, "crds", list.to_string());
-    let session = Session::new(&sources, Providers::All).unwrap();
+    let session = Session::new(&BUILTIN, &sources, Providers::All).unwrap();
     for provider in ["kaito", "dynamo", "kuberay"] {
         let mut deployment = phi();
         deployment["spec"]["provider"] = json!({"name": provider});

@@ -1,5 +1,6 @@
 //! Findings of `render` and `lint` from the embedded skeletons, without CRDs in the input.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -61,7 +62,7 @@ fn render_checks_untyped_pod_fields() {
         .map(|(code, field)| (code, format!("spec.workload.template.spec.containers[0].{field}")));
     for thoroughness in [Thoroughness::Needed, Thoroughness::EveryRule, Thoroughness::Everything] {
         assert_eq!(
-            skeleton_findings(&compile(&sources(ACTOR, TRANSPORTS), thoroughness)),
+            skeleton_findings(&compile(&BUILTIN, &sources(ACTOR, TRANSPORTS), thoroughness)),
             expected,
             "{thoroughness:?}"
         );
@@ -71,10 +72,10 @@ fn render_checks_untyped_pod_fields() {
 #[test]
 fn only_lint_checks_typed_fields() {
     assert_eq!(
-        skeleton_findings(&compile(&sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::Needed)),
+        skeleton_findings(&compile(&BUILTIN, &sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::Needed)),
         []
     );
-    let found = skeleton_findings(&compile(&sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::EveryRule));
+    let found = skeleton_findings(&compile(&BUILTIN, &sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::EveryRule));
     let expected = ("KF0558", "spec.provider.overrides.runtimeVersion".to_owned());
     assert_eq!(found, [expected.clone(), expected]);
 }
@@ -84,7 +85,7 @@ fn a_field_of_a_schema_around_the_release_is_not_reported() {
     for runtime in ["1.4.0", "1.6.1"] {
         let text = OVERRIDE.replace("1.1.1", runtime);
         let compilation =
-            compile(&sources(&text, &format!("runtimes: {{dynamo: {runtime}}}\n")), Thoroughness::EveryRule);
+            compile(&BUILTIN, &sources(&text, &format!("runtimes: {{dynamo: {runtime}}}\n")), Thoroughness::EveryRule);
         assert_eq!(skeleton_findings(&compilation), [], "{runtime}");
     }
 }
@@ -94,11 +95,11 @@ fn crds_in_the_input_replace_all_skeletons() {
     let text = [OVERRIDE, ACTOR].join("---");
     let options = format!("runtimes: {{dynamo: 1.1.1}}{TRANSPORTS}");
     let mut sources = sources(&text, &options);
-    assert_eq!(skeleton_findings(&compile(&sources, Thoroughness::EveryRule)).len(), 4);
+    assert_eq!(skeleton_findings(&compile(&BUILTIN, &sources, Thoroughness::EveryRule)).len(), 4);
     for (_, dump) in upstream::newest_dump().iter() {
         sources.add_for(Purpose::Crds, dump.name.clone(), dump.text.clone());
     }
-    assert_eq!(skeleton_findings(&compile(&sources, Thoroughness::EveryRule)), []);
+    assert_eq!(skeleton_findings(&compile(&BUILTIN, &sources, Thoroughness::EveryRule)), []);
 }
 
 #[test]
@@ -114,7 +115,7 @@ kind: ModelDeployment
 metadata: {name: qwen}
 spec: {model: {id: org/qwen}, engine: {type: vllm}, provider: {name: edge}, resources: {gpu: {count: 1}}}
 ";
-    let compilation = compile(&sources(text, ""), Thoroughness::EveryRule);
+    let compilation = compile(&BUILTIN, &sources(text, ""), Thoroughness::EveryRule);
     assert_eq!((compilation.outputs.len(), skeleton_findings(&compilation)), (1, vec![]));
 }
 
@@ -131,7 +132,7 @@ fn every_document_has_its_findings_on_any_number_of_threads() {
     let said = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let sources = sources(&text, "runtimes: {dynamo: 1.1.1}\n");
-        let compilation: Compilation<YamlText> = pool.install(|| compile_as(&sources, Thoroughness::EveryRule));
+        let compilation: Compilation<YamlText> = pool.install(|| compile_as(&BUILTIN, &sources, Thoroughness::EveryRule));
         compilation.diagnostics.into_iter().filter(|found| found.code.id == "KF0558").collect::<Vec<_>>()
     };
     let alone = said(1);

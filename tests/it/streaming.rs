@@ -1,6 +1,7 @@
 //! Documents are processed in chunks on several threads, and provider configurations are read before the rest. Neither
 //! may affect the result.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
@@ -23,7 +24,7 @@ fn run_output(texts: &[String], thoroughness: Thoroughness, threads: usize) -> S
         sources.add(format!("{number}.yaml"), text);
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let compilation: Compilation<YamlText> = pool.install(|| compile_as(&sources, thoroughness));
+    let compilation: Compilation<YamlText> = pool.install(|| compile_as(&BUILTIN, &sources, thoroughness));
     format!("{compilation:#?}")
 }
 
@@ -59,7 +60,7 @@ fn documents_after_a_long_empty_list_are_read() {
     let model = crate::documents::documents(0..1);
     let mut sources = SourceSet::default();
     sources.add("list.yaml", format!("apiVersion: v1\nkind: List\n{comment}items: []\n---\n{model}"));
-    assert_eq!(compile(&sources, Thoroughness::Needed).outputs.len(), 1);
+    assert_eq!(compile(&BUILTIN, &sources, Thoroughness::Needed).outputs.len(), 1);
 }
 
 /// YAML text and values are two forms of the same output.
@@ -67,8 +68,8 @@ fn documents_after_a_long_empty_list_are_read() {
 fn texts_are_the_values_written_out() {
     let mut sources = SourceSet::default();
     sources.add("corpus.yaml", crate::documents::documents(0..100));
-    let values = compile(&sources, Thoroughness::Needed);
-    let texts: Compilation<YamlText> = compile_as(&sources, Thoroughness::Needed);
+    let values = compile(&BUILTIN, &sources, Thoroughness::Needed);
+    let texts: Compilation<YamlText> = compile_as(&BUILTIN, &sources, Thoroughness::Needed);
     assert!(!values.has_errors() && !values.outputs.is_empty());
     let written: Vec<String> = values.outputs.iter().map(|it| yaml::to_yaml_stream([&it.object])).collect();
     assert_eq!(texts.outputs.iter().map(|it| it.object.as_str()).collect::<Vec<_>>(), written);
@@ -86,7 +87,7 @@ fn configurations_apply_wherever_and_however_they_are_written() {
         let mut sources = SourceSet::default();
         sources.add("models.yaml", crate::documents::documents(0..1));
         sources.add("provider.yaml", CONFIG.replace("KIND", kind));
-        let compilation = compile(&sources, Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
         let said: Vec<_> = compilation.diagnostics.iter().map(|it| (it.code.id, it.message.clone())).collect();
         (compilation.decisions[0].provider().map(str::to_owned), compilation.inputs.len(), said)
     };
@@ -104,7 +105,7 @@ fn kustomizations_are_recognized_however_they_are_written() {
         sources.add("models.yaml", crate::documents::documents(0..2).replace("name: model", "name: other"));
         let text = format!("apiVersion: {group}\nkind: Component\npatches: [{{path: patch.yaml}}]\n");
         sources.add("component.yaml", text);
-        let compilation = compile(&sources, Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
         compilation.decisions.iter().map(|it| it.object.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(run("kustomize.config.k8s.io/v1alpha1"), ["other-000000", "other-000001"]);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::trace::{Fate, Trace, apply_changes, trace};
 use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_diagnostics::ObjectRef;
@@ -18,7 +19,7 @@ type Fields = BTreeSet<(ObjectRef, String)>;
 /// Returns the fields without effect, according to the trace and according to the findings.
 fn fields_without_effect(sources: &SourceSet) -> (Fields, Fields) {
     let mut traced = BTreeSet::new();
-    for trace in trace(sources) {
+    for trace in trace(&BUILTIN, sources) {
         for field in trace.fields {
             if field.fate == Fate::Nothing && field.origin == FieldOrigin::Written {
                 traced.insert((trace.object.clone(), field.path));
@@ -51,7 +52,7 @@ proptest! {
     fn every_generated_field_is_accounted_for(documents in documents()) {
         let mut sources = SourceSet::default();
         sources.add("a.yaml", yaml::to_yaml_stream(&documents));
-        for trace in trace(&sources) {
+        for trace in trace(&BUILTIN, &sources) {
             let silent: Vec<_> = trace.fields.iter().filter(|field| field.fate == Fate::Nothing).collect();
             prop_assert!(silent.is_empty(), "{silent:#?}");
             assert_consistent(&trace);
@@ -122,7 +123,7 @@ fn the_output_changes_where_the_trace_states() {
         yaml::to_yaml(&document, &mut text);
         sources.add("model.yaml", text);
         let before = objects(&others, &document).unwrap();
-        let traces = trace(&sources);
+        let traces = trace(&BUILTIN, &sources);
         assert_consistent(&traces[0]);
         for field in traces[0].fields.iter().filter(|field| !field.tried.is_empty() && !field.option) {
             let other = apply_changes(&document, &field.tried).unwrap();
@@ -147,7 +148,7 @@ fn the_output_changes_where_the_trace_states() {
 fn trace_of(documents: &str) -> kubefoundry_analysis::trace::Trace {
     let mut sources = SourceSet::default();
     sources.add("a.yaml", documents);
-    trace(&sources).into_iter().next().unwrap()
+    trace(&BUILTIN, &sources).into_iter().next().unwrap()
 }
 
 /// Returns the origins of an output field.
@@ -242,6 +243,6 @@ fn a_refused_deployment_has_no_trace() {
     let mut sources = SourceSet::default();
     sources
         .add("a.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: a}\nspec: {}\n");
-    let traces = trace(&sources);
+    let traces = trace(&BUILTIN, &sources);
     assert_eq!((traces.len(), traces[0].fields.len(), traces[0].outputs.len()), (1, 0, 0));
 }

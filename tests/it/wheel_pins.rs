@@ -2,18 +2,24 @@
 
 use std::path::Path;
 
-use kubefoundry_provider::releases::{EnginePin, Release};
 use kubefoundry_engines::flags;
+use kubefoundry_provider::releases::{EnginePin, Release};
+
+#[test]
+fn releases_are_those_that_were_read_from_wheels() {
+    let none = Vec::<String>::new();
+    assert_eq!(differences("ai-dynamo", "dynamo", kubefoundry_dynamo::runtimes::RELEASES), none);
+    assert_eq!(differences("ray", "kuberay", kubefoundry_kuberay::runtimes::RELEASES), none);
+}
 
 /// Returns the differences between the releases of a provider and the wheels of its package, one line for each.
-#[expect(clippy::disallowed_methods, reason = "a test reads the facts of the workspace")]
-pub(super) fn differences(package: &str, provider: &str, releases: &[Release]) -> Vec<String> {
-    let facts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/facts/flags/pins.txt");
+fn differences(package: &str, provider: &str, releases: &[Release]) -> Vec<String> {
+    let facts = Path::new(env!("CARGO_MANIFEST_DIR")).join("xtask/facts/flags/pins.txt");
     let facts = std::fs::read_to_string(facts).unwrap();
     let wheels: Vec<Vec<&str>> = facts.lines().map(|line| line.split(' ').collect()).collect();
     let wheels: Vec<&Vec<&str>> = wheels.iter().filter(|words| words[0] == package).collect();
     assert!(!wheels.is_empty(), "{package} has no line in xtask/facts/flags/pins.txt");
-    let file = format!("crates/model/src/providers/{provider}/runtimes.rs");
+    let file = format!("providers/{provider}/src/runtimes.rs");
     let mut differences: Vec<String> = releases
         .iter()
         .filter(|release| !wheels.iter().any(|words| words[1] == release.package))

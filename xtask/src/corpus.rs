@@ -5,6 +5,7 @@ mod documents;
 mod findings;
 mod foreign;
 
+use kubefoundry_composition::BUILTIN;
 use std::fs;
 use std::path::Path;
 
@@ -78,7 +79,7 @@ mod tests {
     fn every_document_selects_its_provider() {
         let mut sources = SourceSet::default();
         sources.add("corpus.yaml", quiet(0..120));
-        let compilation = compile(&sources, Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
         assert!(!compilation.has_errors(), "{:?}", compilation.diagnostics);
         assert_eq!(compilation.decisions.len(), 120);
         let kinds = [("dynamo", false), ("dynamo", false), ("kaito", false), ("kaito", true), ("kuberay", true)];
@@ -93,7 +94,7 @@ mod tests {
     fn two_documents_with_findings_have_three() {
         let mut sources = SourceSet::default();
         sources.add("corpus.yaml", with_findings(0..120));
-        let compilation = compile(&sources, Thoroughness::Needed);
+        let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
         assert!(!compilation.has_errors(), "{:?}", compilation.diagnostics);
         assert_eq!((compilation.decisions.len(), compilation.diagnostics.len()), (120, 180));
     }
@@ -103,7 +104,7 @@ mod tests {
     fn every_field_is_accounted_for() {
         let mut sources = SourceSet::default();
         sources.add("corpus.yaml", quiet(0..60));
-        let traces = trace::trace(&sources);
+        let traces = trace::trace(&BUILTIN, &sources);
         assert_eq!(traces.len(), 60);
         for trace in traces {
             assert!(trace.fields.len() > 10, "{trace:#?}");
@@ -112,7 +113,7 @@ mod tests {
         }
         let mut sources = SourceSet::default();
         sources.add("corpus.yaml", quiet(0..2000));
-        let found = compile(&sources, Thoroughness::EveryRule).diagnostics;
+        let found = compile(&BUILTIN, &sources, Thoroughness::EveryRule).diagnostics;
         assert!(!found.iter().any(|found| found.code.name == "field-reaches-nothing"), "{found:#?}");
     }
 

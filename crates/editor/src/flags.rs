@@ -179,6 +179,7 @@ pub(crate) fn split_flag(path: &FieldPath) -> Option<(FieldPath, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use kubefoundry_composition::BUILTIN;
     use super::*;
     use kubefoundry_compiler::session::Providers;
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -189,7 +190,7 @@ mod tests {
         let options =
             format!("apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nruntimes: {{dynamo: {runtime}}}\n");
         sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
-        let session = Session::new(&sources, Providers::All).unwrap();
+        let session = Session::new(&BUILTIN, &sources, Providers::All).unwrap();
         let document = json!({
             "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
             "spec": {"model": {"id": "org/phi"}, "engine": {"type": engine}, "provider": {"name": provider},

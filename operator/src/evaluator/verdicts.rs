@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::verdict::{AllowList, Outcome, Verdict};
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
@@ -298,7 +299,7 @@ mod tests {
 
     impl Counted {
         fn new() -> Self {
-            let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+            let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
             Self { session, verdicts: Verdicts::default(), evaluations: Mutex::default() }
         }
 

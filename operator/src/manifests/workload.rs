@@ -1,5 +1,6 @@
 //! The workload: Deployments that meet the restricted Pod Security Standard, their options, and network policies.
 
+use kubefoundry_composition::BUILTIN;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
@@ -338,8 +339,8 @@ mod tests {
     fn the_template_of_the_options_changes_nothing() {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Options, OPTIONS_FILE, OPTIONS);
-        let session = Session::new(&sources, Providers::All).unwrap();
-        let without = Session::new(&SourceSet::default(), Providers::All).unwrap();
+        let session = Session::new(&BUILTIN, &sources, Providers::All).unwrap();
+        let without = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
         assert_eq!(format!("{:?}", session.options()), format!("{:?}", without.options()));
     }
 

@@ -22,7 +22,7 @@ pub mod overrides;
 mod refine;
 mod reserved_flags;
 mod reserved_variables;
-pub(crate) mod runtimes;
+pub mod runtimes;
 mod status;
 mod storage;
 mod support;

@@ -12,7 +12,7 @@ use kubefoundry_provider::releases::{EnginePin, Release, find_release};
 
 /// The releases, oldest first, with the engines that their wheels require. The versions of TensorRT-LLM share one table
 /// of keys.
-pub(crate) static RELEASES: &[Release] = &[
+pub static RELEASES: &[Release] = &[
     Release::new("1.0.0", V1_0),
     Release::new("1.0.1", V1_0),
     Release::new("1.0.2", V1_0),
@@ -80,7 +80,7 @@ const CHARSET: Charset = Charset {
 
 /// Returns the launcher `python3 -m dynamo.<engine>` of a release. It parses its own flags first, then the engine's.
 /// `is_exact` tells whether the image is known to have exactly that release.
-pub(crate) fn launcher(engine: EngineType, release: &'static Release, is_exact: bool) -> Launcher {
+pub fn launcher(engine: EngineType, release: &'static Release, is_exact: bool) -> Launcher {
     let version = release.version;
     let name = engines::profile(engine).display_name;
     let base = Launcher {

@@ -15,7 +15,7 @@ mod image;
 mod import;
 mod manifests;
 pub mod overrides;
-pub(crate) mod runtimes;
+pub mod runtimes;
 mod serve;
 mod serving_pods;
 mod split;

@@ -8,7 +8,7 @@ use kubefoundry_provider::releases::EnginePin::{AtLeast, Exactly};
 use kubefoundry_provider::releases::{EnginePin, Release, find_release};
 
 /// The releases, oldest first, with the vLLM that their wheels require. Before 2.56, wheels set a lower bound only.
-pub(crate) static RELEASES: &[Release] = &[
+pub static RELEASES: &[Release] = &[
     Release::new("2.50.0", &[("vllm", AtLeast("0.10.2"))]),
     Release::new("2.50.1", &[("vllm", AtLeast("0.10.2"))]),
     Release::new("2.51.0", &[("vllm", AtLeast("0.11.0"))]),

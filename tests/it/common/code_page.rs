@@ -84,12 +84,12 @@ fn capitalized(text: &str) -> String {
 fn findings_of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
     let kaito = kubefoundry_composition::BUILTIN.find_provider("kaito")?;
     if codes::import::CODES.contains(&code) {
-        Some(import::import(sources).diagnostics)
+        Some(import::import(&BUILTIN, sources).diagnostics)
     } else if codes::migrate::CODES.contains(&code) && code.id < "KF0690" {
-        Some(migrate::migrate_to_provider(sources, kaito).diagnostics)
+        Some(migrate::migrate_to_provider(&BUILTIN, sources, kaito).diagnostics)
     } else {
         let moves = codes::migrate::CODES.contains(&code);
-        moves.then(|| migrate::migrate_to_group(sources, &kubefoundry_kubernetes::api_group::API_GROUPS[0]).diagnostics)
+        moves.then(|| migrate::migrate_to_group(&BUILTIN, sources, &kubefoundry_kubernetes::api_group::API_GROUPS[0]).diagnostics)
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod upstream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_convert::migrate::{migrate_to_group, migrate_to_provider};
@@ -88,7 +89,7 @@ pub(crate) fn texts(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// Compiles with every check, so that a case shows all findings.
 pub(crate) fn compile_all(sources: &SourceSet) -> Compilation {
-    compile(sources, Thoroughness::Everything)
+    compile(&BUILTIN, sources, Thoroughness::Everything)
 }
 
 /// Returns what `render` prints: the objects as a YAML stream, or nothing if there is an error.
@@ -108,10 +109,10 @@ pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> Str
 pub(crate) fn migrated(folder: &Path, sources: &SourceSet) -> Vec<Diagnostic> {
     let name = folder.file_name().unwrap().to_string_lossy().into_owned();
     if name.starts_with("to-group") {
-        return migrate_to_group(sources, &API_GROUPS[0]).diagnostics;
+        return migrate_to_group(&BUILTIN, sources, &API_GROUPS[0]).diagnostics;
     }
     let provider = PROVIDERS.iter().find(|provider| name.starts_with(&format!("to-{}", provider.name()))).unwrap();
-    migrate_to_provider(sources, *provider).diagnostics
+    migrate_to_provider(&BUILTIN, sources, *provider).diagnostics
 }
 
 /// Returns the findings of the cases for other commands than `render`.
@@ -119,7 +120,7 @@ pub(crate) fn found_by_commands() -> Vec<Diagnostic> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for folder in folders_in(&root.join("testdata/import")) {
-        found.extend(kubefoundry_convert::import::import(&read_case(&folder)).diagnostics);
+        found.extend(kubefoundry_convert::import::import(&BUILTIN, &read_case(&folder)).diagnostics);
     }
     for folder in folders_in(&root.join("testdata/migrate")) {
         found.extend(migrated(&folder, &read_case(&folder)));

@@ -1,5 +1,6 @@
 //! Every declared facet is enforced: `lint` reports a violation exactly once, and our CRD refuses it.
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_deployment::wire::{InferenceProviderConfig, ModelDeployment};
@@ -292,7 +293,7 @@ fn facets_of_distributions_are_enforced() {
 #[test]
 fn facets_of_options_are_enforced() {
     let text = include_str!("facets/render.yaml");
-    let broken = check("Render", &kubefoundry_compiler::options::render::shape(), &[], text, |_, _| None);
+    let broken = check("Render", &kubefoundry_compiler::options::render::shape(&BUILTIN), &[], text, |_, _| None);
     assert!(broken > 10, "{broken}");
 }
 

@@ -181,6 +181,7 @@ fn absent_deployment(group: &str, namespace: Option<Arc<str>>, name: &str) -> Ob
 
 #[cfg(test)]
 mod tests {
+    use kubefoundry_composition::BUILTIN;
     use super::*;
     use kubefoundry_compiler::cluster_snapshot::ClusterSnapshot;
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -201,7 +202,7 @@ mod tests {
         let snapshot = ClusterSnapshot::read(&BUILTIN, &sources, Purpose::ClusterSnapshot);
         assert!(snapshot.diagnostics.is_empty(), "{:?}", snapshot.diagnostics);
         let mut rows = BTreeMap::new();
-        for joined in join(&snapshot.objects).iter().filter(|joined| joined.resource.is_some()) {
+        for joined in join(&BUILTIN, &snapshot.objects).iter().filter(|joined| joined.resource.is_some()) {
             let deployment = joined.deployment.map(|object| format!("{} {}", object.group(), object.object.name));
             let deployment = deployment.or_else(|| joined.named.as_ref().map(|named| format!("no {}", named.name)));
             let inconsistencies = if joined.inconsistencies.is_empty() { "" } else { " doubtful" };

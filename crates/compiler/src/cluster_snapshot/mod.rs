@@ -249,6 +249,7 @@ impl ControllerReference<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubefoundry_composition::BUILTIN;
 
     fn read(texts: &[&str]) -> ClusterSnapshot {
         let mut sources = SourceSet::default();

@@ -137,6 +137,7 @@ fn partial_object<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &st
 
 #[cfg(test)]
 mod tests {
+    use kubefoundry_composition::BUILTIN;
     use super::*;
     use kubefoundry_yaml::{Limits, parse};
 
@@ -147,7 +148,7 @@ mod tests {
     fn check_in_input(has_input_kinds: bool, operations: &str, target: &str) -> Vec<(String, Span)> {
         let (parsed, target) = (parse(operations, &Limits::default()), parse(target, &Limits::default()));
         let patch = PatchSource { source: SourceId(0), text: operations, document: 0 };
-        let Some(target) = PatchTarget::from_entry(&target.documents[0].root, has_input_kinds) else {
+        let Some(target) = PatchTarget::from_entry(&BUILTIN, &target.documents[0].root, has_input_kinds) else {
             return Vec::new();
         };
         let diagnostics = check(&parsed.documents[0].root, &target, patch);

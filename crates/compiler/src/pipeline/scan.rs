@@ -233,7 +233,7 @@ mod tests {
         for text in ["kind: Service\nmetadata: {name: web}\n", ": : [", "a: 1\na: 2\n", "{{ if .Values.on }}"] {
             sources.add("x.yaml", text);
         }
-        let run = |sources: &SourceSet| crate::compile(sources, crate::Thoroughness::EveryRule);
+        let run = |sources: &SourceSet| crate::compile(&BUILTIN, sources, crate::Thoroughness::EveryRule);
         let compilation = run(&sources);
         assert!(compilation.inputs.is_empty() && compilation.diagnostics.is_empty(), "{compilation:?}");
         sources.add("m.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\n");

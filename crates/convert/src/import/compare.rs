@@ -554,6 +554,7 @@ fn is_marker(path: &FieldPath) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use kubefoundry_composition::BUILTIN;
     use serde_json::json;
 
     use super::*;
@@ -563,7 +564,7 @@ mod tests {
         let pairs = vec![("decode".to_owned(), "VllmDecodeWorker".to_owned())];
         let renames = PartRenames { mapping: "spec.services", pairs };
         let equivalents = Equivalents { renames, ..Equivalents::default() };
-        let differences = differences(original, rendered, &equivalents);
+        let differences = differences(&BUILTIN, original, rendered, &equivalents);
         let line = |it: FieldDifference| {
             let show = |value: Option<Value>| value.map_or("-".to_owned(), |value| value.to_string());
             format!("{}: {} {}", it.path, show(it.original), show(it.rendered))

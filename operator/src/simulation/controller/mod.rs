@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::verdict::{AllowList, Cluster, Verdict};
@@ -188,7 +189,7 @@ impl Controllers {
     pub(super) fn new(max_lag: usize, mistake: Option<Mistake>) -> Self {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Options, "operator", OPERATOR_OPTIONS);
-        let session = Session::new(&sources, Providers::All).expect("valid options");
+        let session = Session::new(&BUILTIN, &sources, Providers::All).expect("valid options");
         let mut controllers = Self {
             session,
             max_lag,

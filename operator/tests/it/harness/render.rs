@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use kube::api::{Patch, PatchParams};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use serde_json::{Value, json};
@@ -21,14 +22,14 @@ pub fn compile_alone(deployment: &Value) -> Compilation {
     for (name, text) in CRDS.get_or_init(installed_crds) {
         sources.add_for(Purpose::Crds, name.clone(), text.clone());
     }
-    compile(&sources, Thoroughness::Needed)
+    compile(&BUILTIN, &sources, Thoroughness::Needed)
 }
 
 /// Returns the provider that the command line selects for a ModelDeployment beside a provider configuration.
 pub fn provider_with(config: &Value, deployment: &Value) -> String {
     let mut sources = SourceSet::default();
     sources.add("input.yaml", format!("{config}\n---\n{deployment}"));
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     let provider = compilation.decisions.first().and_then(|decision| decision.provider());
     provider.unwrap_or_else(|| panic!("{deployment}: {:?}", compilation.diagnostics)).to_owned()
 }

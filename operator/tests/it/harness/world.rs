@@ -212,7 +212,7 @@ fn render_all(deployments: &[&Value]) -> BTreeMap<String, Vec<Value>> {
         }
         sources.add_for(Purpose::Input, format!("{}.json", text(deployment, "/metadata/name")), input.to_string());
     }
-    let compilation = compile(&sources, Thoroughness::Needed);
+    let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     assert!(!compilation.has_errors(), "{:?}", compilation.diagnostics);
     let mut rendered: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for output in compilation.outputs {

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::session::Providers;
 use kubefoundry_diagnostics::source::SourceSet;
 use serde_json::json;
@@ -47,7 +48,7 @@ fn session(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Session {
         let status = if unready == Some(provider.name()) { "status: {ready: false}\n" } else { "" };
         sources.add(provider.name(), format!("{}\n{status}", provider.info().config));
     }
-    Session::new(&sources, Providers::Configured).unwrap()
+    Session::new(&BUILTIN, &sources, Providers::Configured).unwrap()
 }
 
 impl AdmissionContext for FakeCluster {
