@@ -157,7 +157,8 @@ fn h_whole(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn i_plan(bencher: Bencher<'_, '_>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let compiled = |sources: &SourceSet| -> Compilation<YamlText> { compile_as(&BUILTIN, sources, Thoroughness::Needed) };
+    let compiled =
+        |sources: &SourceSet| -> Compilation<YamlText> { compile_as(&BUILTIN, sources, Thoroughness::Needed) };
     let (old, mut new) = (sources(), SourceSet::default());
     let text = documents::documents(0..DOCUMENTS);
     // The first of every ten documents is for Dynamo and has a context length.

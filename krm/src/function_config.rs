@@ -1,8 +1,8 @@
 //! Reads functionConfig: a `Render`, a ConfigMap with options as text, or a ModelDeployment.
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::options::render;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml::text::closest;
@@ -233,7 +233,8 @@ mod tests {
             fields
         };
         let not_text = ["apiVersion", "kind", "metadata", "models", "providers"];
-        let kubefoundry_kubernetes::wire::Shape::Object(shape) = kubefoundry_compiler::options::render::shape(&BUILTIN) else {
+        let kubefoundry_kubernetes::wire::Shape::Object(shape) = kubefoundry_compiler::options::render::shape(&BUILTIN)
+        else {
             panic!("an object")
         };
         // Those about files: a function reads none.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::common::markdown::{Block, blocks, links};
 use crate::common::{compile_all, output};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::render;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;

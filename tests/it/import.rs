@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, read_case};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Output, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_convert::import::{ImportReport, ImportSettings, import, import_with};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};

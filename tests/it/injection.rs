@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::common::argv::{Parsed, Program, dynamo_shell_quote, kubelet, shell_words};
 use crate::common::start::{STARTS, Start};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_engines::flags;

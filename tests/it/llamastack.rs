@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_llamastack::install::{EXTRACT_SCRIPT, PROVIDER_SCRIPT};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, migrated, read_case};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_convert::migrate::{GroupMigration, ProviderMigration, migrate_to_group, migrate_to_provider};
 use kubefoundry_diagnostics::render;

@@ -2,9 +2,9 @@
 //! matter, for every provider.
 
 use crate::common::start::{STARTS, Start};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::trace::{Fate, trace};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;

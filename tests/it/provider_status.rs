@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use kubefoundry_provider::status::Status;
 use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_deployment::wire::Phase;
 use kubefoundry_kubernetes::wire::ConditionStatus;
+use kubefoundry_provider::status::Status;
 
 /// Builds an object of generation 7 with a status. `DGD alpha` and `DGD beta` are graphs of the two CRD versions.
 fn object(kind: &str, status: &Value) -> Value {
@@ -425,7 +425,7 @@ fn keeps_reason_and_time_of_the_providers_ready_condition() {
 
 #[test]
 fn refuses_other_kinds_and_versions() {
-    let dynamo = find("dynamo").unwrap();
+    let dynamo = BUILTIN.find_provider("dynamo").unwrap();
     let error = |version: &str, kind: &str| {
         dynamo.translate_status(&json!({"apiVersion": version, "kind": kind})).unwrap_err().to_string()
     };

@@ -2,9 +2,9 @@
 //!
 //! Unlike in the tests of sessions, a text that no edit touches stays the same value in memory, and is not read again.
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::recompiler::Recompiler;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use proptest::prelude::*;
 

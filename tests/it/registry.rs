@@ -4,9 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{cells, engine_of, testing};
 use crate::common::{case_folders, compile_all, read_case};
-use kubefoundry_deployment::wire::EngineType;
-use kubefoundry_kubernetes::wire::StringEnum;
-use kubefoundry_composition::BUILTIN;
 use kubefoundry::registry;
 use kubefoundry_cel as cel;
 use kubefoundry_compiler::{Thoroughness, compile};
@@ -15,6 +12,7 @@ use kubefoundry_deployment::wire::{EngineType, ServingMode};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_engines::profile::BooleanSetting;
 use kubefoundry_engines::{flags, profile};
+use kubefoundry_kubernetes::wire::StringEnum;
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::rule_environment;
 use kubefoundry_provider::CustomKind;

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use crate::common::{case_folders, compile_all, read_case};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::selection_analysis::{Analysis, Flaw, FlawKind, Obstacle, Providers, analyze, why_not};
 use kubefoundry_analysis::trace::{DocumentChange, apply_changes};
 use kubefoundry_compiler::Compilation;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_model::select::Selection;
 use kubefoundry_yaml as yaml;

@@ -1,8 +1,8 @@
 //! A session that compiles texts repeatedly, as they are edited: the result equals that of a fresh run.
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Findings of `render` and `lint` from the embedded skeletons, without CRDs in the input.
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 
 use crate::common::upstream;
@@ -75,7 +75,11 @@ fn only_lint_checks_typed_fields() {
         skeleton_findings(&compile(&BUILTIN, &sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::Needed)),
         []
     );
-    let found = skeleton_findings(&compile(&BUILTIN, &sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::EveryRule));
+    let found = skeleton_findings(&compile(
+        &BUILTIN,
+        &sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"),
+        Thoroughness::EveryRule,
+    ));
     let expected = ("KF0558", "spec.provider.overrides.runtimeVersion".to_owned());
     assert_eq!(found, [expected.clone(), expected]);
 }
@@ -132,7 +136,8 @@ fn every_document_has_its_findings_on_any_number_of_threads() {
     let said = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let sources = sources(&text, "runtimes: {dynamo: 1.1.1}\n");
-        let compilation: Compilation<YamlText> = pool.install(|| compile_as(&BUILTIN, &sources, Thoroughness::EveryRule));
+        let compilation: Compilation<YamlText> =
+            pool.install(|| compile_as(&BUILTIN, &sources, Thoroughness::EveryRule));
         compilation.diagnostics.into_iter().filter(|found| found.code.id == "KF0558").collect::<Vec<_>>()
     };
     let alone = said(1);

@@ -1,9 +1,9 @@
 //! Documents are processed in chunks on several threads, and provider configurations are read before the rest. Neither
 //! may affect the result.
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, compile_all, read_case};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_analysis::trace::{Fate, Trace, apply_changes, trace};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};

@@ -179,9 +179,9 @@ pub(crate) fn split_flag(path: &FieldPath) -> Option<(FieldPath, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_composition::BUILTIN;
     use super::*;
     use kubefoundry_compiler::session::Providers;
+    use kubefoundry_composition::BUILTIN;
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     use serde_json::json;
 

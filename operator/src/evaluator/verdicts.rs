@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::verdict::{AllowList, Outcome, Verdict};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -65,7 +65,7 @@ pub(super) fn launcher(context: &TranslationContext<'_>) -> Launcher {
 }
 
 /// Returns the launcher of a base image, or of the newest one if none is known.
-pub(crate) fn launcher_of(found: Option<FoundRelease>) -> Launcher {
+pub fn launcher_of(found: Option<FoundRelease>) -> Launcher {
     let release = found.map(|found| found.release).or(RELEASES.last());
     let pin = release.and_then(|release| release.engine("vllm"));
     let table = pin.map(EnginePin::version).and_then(flags::vllm);

@@ -6,7 +6,7 @@
 //! ```
 
 mod auto_upgrade;
-pub(crate) mod base_images;
+pub mod base_images;
 mod behavior;
 pub mod codes;
 mod config_map;

@@ -33,7 +33,7 @@ pub static RELEASES: &[Release] = &[
 
 /// Returns the launcher `ray.serve.llm` of a Ray release. It takes flags as `engine_kwargs`, whose names cannot be
 /// abbreviated. `is_exact` tells whether the image is known to have exactly that release.
-pub(crate) fn launcher(release: &'static Release, is_exact: bool) -> Launcher {
+pub fn launcher(release: &'static Release, is_exact: bool) -> Launcher {
     let pin = release.engine("vllm");
     let table = pin.map(EnginePin::version).and_then(flags::vllm);
     Launcher {

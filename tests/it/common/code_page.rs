@@ -89,7 +89,9 @@ fn findings_of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnosti
         Some(migrate::migrate_to_provider(&BUILTIN, sources, kaito).diagnostics)
     } else {
         let moves = codes::migrate::CODES.contains(&code);
-        moves.then(|| migrate::migrate_to_group(&BUILTIN, sources, &kubefoundry_kubernetes::api_group::API_GROUPS[0]).diagnostics)
+        moves.then(|| {
+            migrate::migrate_to_group(&BUILTIN, sources, &kubefoundry_kubernetes::api_group::API_GROUPS[0]).diagnostics
+        })
     }
 }
 

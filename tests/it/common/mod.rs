@@ -13,8 +13,8 @@ pub(crate) mod upstream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_convert::migrate::{migrate_to_group, migrate_to_provider};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};

@@ -2,16 +2,15 @@
 
 mod refusals;
 
-use kubefoundry_engines::{Invocation, Launcher, resolve};
 use kubefoundry_deployment::ir::EngineType;
-use kubefoundry_provider::releases::find_release;
-use kubefoundry_dynamo as dynamo;
-use kubefoundry_model::validate::validate;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Severity};
+use kubefoundry_engines::{Invocation, Launcher, resolve};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_model::validate::validate;
+use kubefoundry_provider::releases::find_release;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, parse};
 
@@ -19,7 +18,11 @@ use kubefoundry_yaml::{Limits, parse};
 type MakeLauncher = fn(EngineType) -> Launcher;
 
 fn dynamo_launcher(engine: EngineType, version: &str) -> Launcher {
-    dynamo::runtimes::launcher(engine, find_release(dynamo::runtimes::RELEASES, version).unwrap().release, true)
+    kubefoundry_dynamo::runtimes::launcher(
+        engine,
+        find_release(kubefoundry_dynamo::runtimes::RELEASES, version).unwrap().release,
+        true,
+    )
 }
 
 const DYNAMO: MakeLauncher = |engine| dynamo_launcher(engine, "1.4.0");
@@ -27,11 +30,15 @@ const DYNAMO: MakeLauncher = |engine| dynamo_launcher(engine, "1.4.0");
 const DYNAMO_BUILD: MakeLauncher = |engine| Launcher { is_exact: false, ..dynamo_launcher(engine, "1.4.0") };
 const DYNAMO_1_1_1: MakeLauncher = |engine| dynamo_launcher(engine, "1.1.1");
 const DYNAMO_1_6_1: MakeLauncher = |engine| dynamo_launcher(engine, "1.6.1");
-const RAY: MakeLauncher =
-    |_| kuberay::runtimes::launcher(find_release(kuberay::runtimes::RELEASES, "2.56.0").unwrap().release, true);
+const RAY: MakeLauncher = |_| {
+    kubefoundry_kuberay::runtimes::launcher(
+        find_release(kubefoundry_kuberay::runtimes::RELEASES, "2.56.0").unwrap().release,
+        true,
+    )
+};
 /// The engine of an image that is not known to be the release itself.
 const RAY_BUILD: MakeLauncher = |engine| Launcher { is_exact: false, ..RAY(engine) };
-const PRESET: MakeLauncher = |_| kaito::base_images::launcher_of(None);
+const PRESET: MakeLauncher = |_| kubefoundry_kaito::base_images::launcher_of(None);
 const SERVER: MakeLauncher = |_| Launcher::vllm_server("vllm/vllm-openai:v0.26.0");
 const LLAMA_SERVER: MakeLauncher = |_| Launcher::llama_server();
 

@@ -181,9 +181,9 @@ fn absent_deployment(group: &str, namespace: Option<Arc<str>>, name: &str) -> Ob
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_composition::BUILTIN;
     use super::*;
     use kubefoundry_compiler::cluster_snapshot::ClusterSnapshot;
+    use kubefoundry_composition::BUILTIN;
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 
     const OBJECTS: &str = "

@@ -137,8 +137,8 @@ fn partial_object<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &st
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_composition::BUILTIN;
     use super::*;
+    use kubefoundry_composition::BUILTIN;
     use kubefoundry_yaml::{Limits, parse};
 
     fn check_operations(operations: &str, target: &str) -> Vec<(String, Span)> {

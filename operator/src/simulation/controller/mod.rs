@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::verdict::{AllowList, Cluster, Verdict};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use kube::api::{Patch, PatchParams};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_compiler::session::Providers;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::SourceSet;
 use serde_json::json;
 
