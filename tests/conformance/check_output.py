@@ -15,7 +15,7 @@ import sys
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DATA = ROOT / "crates/model/src/engines/flags/data"
+DATA = ROOT / "crates/engines/src/flags/data"
 
 
 def render(binary, folder, output):

@@ -77,7 +77,7 @@ fn every_field_of_their_model_deployment_is_known() {
     assert!(
         more.is_empty(),
         "airunway.ai does not have {more:?}: add `not_in(&[AIRUNWAY])` to the declaration in \
-         crates/model/src/wire/model_deployment.rs"
+         crates/deployment/src/wire/model_deployment.rs"
     );
 }
 

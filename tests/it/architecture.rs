@@ -184,17 +184,32 @@ fn modules_use_only_earlier_modules() {
 }
 
 /// The pipeline treats models as one of several transformations; only the modules that run single deployments may name
-/// them.
+/// them. A composition names none.
 #[test]
 fn only_modules_for_single_deployments_name_models() {
     let folder = root().join("crates/compiler/src/pipeline");
-    let knows = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("kubefoundry_model");
+    let knows = |file: &PathBuf| {
+        let text = fs::read_to_string(file).unwrap().replace("kubefoundry_model::composition::", "");
+        ["kubefoundry_model::", "kubefoundry_deployment::"].iter().any(|name| text.contains(name))
+    };
     let name = |file: PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
     let found: Vec<String> = rust_files(&folder).into_iter().filter(knows).map(name).collect();
     assert_eq!(
         found,
         ["evaluator.rs", "patch_judge.rs", "prepared.rs", "probe/change.rs", "probe/mod.rs", "renderer.rs"]
     );
+}
+
+/// Only `composition` and what stands above it may use a provider, so that an edit of a provider compiles little else.
+#[test]
+fn no_crate_below_the_composition_uses_a_provider() {
+    let providers: BTreeSet<String> = fs::read_dir(root().join("providers"))
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(providers.len() >= 3, "{providers:?}");
+    let users = packages().into_iter().filter(|(_, used)| used.iter().any(|name| providers.contains(name)));
+    assert_eq!(users.map(|(package, _)| package).collect::<Vec<_>>(), ["composition"]);
 }
 
 /// Every module in a row exists.

@@ -36,7 +36,7 @@ fn pages() -> Vec<PathBuf> {
     {
         pages.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     }
-    for provider in fs::read_dir(root.join("crates/model/src/providers")).unwrap() {
+    for provider in fs::read_dir(root.join("providers")).unwrap() {
         pages.push(provider.unwrap().path().join("README.md"));
     }
     pages.retain(|page| page.extension().is_some_and(|extension| extension == "md") && page.exists());

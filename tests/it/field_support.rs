@@ -340,7 +340,7 @@ fn no_field_is_silently_dropped_and_support_tables_are_correct() {
                 };
                 wrong.push(format!(
                     "{name}: {field} is stated as {:?}, found {}. {advice} in `deviations()` of \
-                     crates/model/src/providers/{name}/support.rs",
+                     providers/{name}/src/support.rs",
                     row.support,
                     found.join("; ")
                 ));

@@ -9,15 +9,15 @@ use kubefoundry_reference::{KINDS, find_field};
 use crate::common::rust_source::{code_lines, files_without_tests};
 
 /// The folders of sources.
-const SOURCES: &[&str] = &["crates", "src", "cli/src", "krm/src", "operator/src"];
+const SOURCES: &[&str] = &["crates", "providers", "transforms", "src", "cli/src", "krm/src", "operator/src"];
 
 /// Sources with paths of upstream objects, and the owners of these objects. Such a path may look like one of our
 /// fields.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("crates/compiler/src/plan/class.rs", "output fields of Deployments and StatefulSets"),
+    ("crates/analysis/src/plan/class.rs", "output fields of Deployments and StatefulSets"),
     ("crates/kubernetes/src/check/environment.rs", "fields of a pod, as the downward API names them"),
-    ("crates/llamastack/src/package/read.rs", "the file that a provider package brings"),
-    ("crates/model/src/providers/kaito/behavior.rs", "output fields of KAITO"),
+    ("transforms/llamastack/src/package/read.rs", "the file that a provider package brings"),
+    ("providers/kaito/src/behavior.rs", "output fields of KAITO"),
     ("operator/src/webhook/validate.rs", "the field of a Scale"),
 ];
 

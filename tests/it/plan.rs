@@ -345,7 +345,7 @@ fn behavior_tables_cover_every_rendered_field() {
         }
     }
     let wrong: Vec<String> = wrong.into_iter().collect();
-    assert!(wrong.is_empty(), "BEHAVIORS in crates/model/src/providers/<name>/behavior.rs:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "BEHAVIORS in providers/<name>/src/behavior.rs:\n{}", wrong.join("\n"));
 }
 
 fn fits(steps: &[String], path: &FieldPath) -> bool {

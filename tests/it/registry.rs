@@ -76,10 +76,10 @@ fn every_provider_is_complete() {
         let name = info.name;
         let mut require = |holds: bool, file: &str, what: &str| {
             if !holds {
-                missing.push(format!("crates/model/src/providers/{name}/{file}: {what}"));
+                missing.push(format!("providers/{name}/{file}: {what}"));
             }
         };
-        require(names.insert(name), "mod.rs", "another provider has this name; INFO.name must be unique");
+        require(names.insert(name), "src/lib.rs", "another provider has this name; INFO.name must be unique");
         let own = BUILTIN.configuration(cel::Limits::default()).builtin_candidate(name).is_some();
         require(own, "config.yaml", "must be an InferenceProviderConfig that can be read, with INFO.name as its name");
         require(
@@ -92,17 +92,21 @@ fn every_provider_is_complete() {
         require(describes, "README.md", "must have a section `## Overrides`, which docs/providers quotes");
         require(
             !info.crd_versions.is_empty(),
-            "mod.rs",
+            "src/lib.rs",
             "INFO.crd_versions must name the CRD versions that are written",
         );
-        require(!info.kinds.is_empty(), "mod.rs", "INFO.kinds must name the kinds of its main objects");
+        require(!info.kinds.is_empty(), "src/lib.rs", "INFO.kinds must name the kinds of its main objects");
         for CustomKind { group, kind, .. } in info.kinds {
             let served = info.crd_versions.iter().any(|version| version.split('/').next() == Some(group));
-            require(served, "mod.rs", &format!("INFO.kinds has group {group} of {kind}, INFO.crd_versions has not"));
+            require(
+                served,
+                "src/lib.rs",
+                &format!("INFO.kinds has group {group} of {kind}, INFO.crd_versions has not"),
+            );
             let known = info.behaviors.iter().any(|row| row.kind == *kind);
             require(
                 known,
-                "behavior.rs",
+                "src/behavior.rs",
                 &format!("needs rows for {kind}: what upstream does when each field changes"),
             );
         }
@@ -110,19 +114,23 @@ fn every_provider_is_complete() {
             let (kind, path) = (row.kind, row.path);
             let is_source = row.source.len() >= 10 && !row.source.contains('?') && !row.source.contains("TODO");
             let what = format!("the row for {kind} {path} has no source: name the upstream file or the documentation");
-            require(is_source, "behavior.rs", &what);
+            require(is_source, "src/behavior.rs", &what);
         }
         let mut fields = BTreeSet::new();
         let defaults = support::default_rows();
         for row in &(info.deviations)() {
             let field = row.field.as_str();
             let default = defaults.iter().find(|default| default.field == field);
-            require(default.is_some(), "support.rs", &format!("{field} is no field of support::default_rows()"));
-            require(fields.insert(row.field.clone()), "support.rs", &format!("{field} has two rows, expected one"));
-            require(!row.note.is_empty(), "support.rs", &format!("{field} has no note: say where it goes, or why not"));
+            require(default.is_some(), "src/support.rs", &format!("{field} is no field of support::default_rows()"));
+            require(fields.insert(row.field.clone()), "src/support.rs", &format!("{field} has two rows, expected one"));
+            require(
+                !row.note.is_empty(),
+                "src/support.rs",
+                &format!("{field} has no note: say where it goes, or why not"),
+            );
             require(
                 default != Some(row),
-                "support.rs",
+                "src/support.rs",
                 &format!("{field} is as in support::default_rows(): remove the row"),
             );
         }
@@ -158,8 +166,8 @@ fn every_flag_that_we_pass_exists() {
         let tables: Vec<_> = programs.iter().filter_map(|program| flags::tables_by_version(program).last()).collect();
         if flags::tables_by_version(profile.table).next().is_none() {
             wrong.push(format!(
-                "crates/model/src/engines: the engine {word} names the flag table {:?}, and there is none. Write \
-                 engines/flags/data/{}.txt with `cargo xtask flags`, and add it to ENGINES in engines/flags/tables.rs",
+                "crates/engines/src: the engine {word} names the flag table {:?}, and there is none. Write \
+                 crates/engines/src/flags/data/{}.txt with `cargo xtask flags`, and add it to ENGINES in flags/tables.rs",
                 profile.table, profile.table
             ));
             continue;
@@ -171,7 +179,7 @@ fn every_flag_that_we_pass_exists() {
             let sizes: Vec<&str> = [flags.tensor, flags.pipeline].into_iter().chain(flags.data).collect();
             if sizes.iter().collect::<BTreeSet<_>>().len() != sizes.len() {
                 wrong.push(format!(
-                    "crates/model/src/engines: the PROFILE of {word} gives two sizes of parallelism one flag: {sizes:?}"
+                    "crates/engines/src: the PROFILE of {word} gives two sizes of parallelism one flag: {sizes:?}"
                 ));
             }
         }
@@ -190,7 +198,7 @@ fn every_flag_that_we_pass_exists() {
         for name in names.into_iter().chain(keys.iter().map(String::as_str)) {
             if !tables.iter().any(|(_, table)| table.lookup(name).is_some()) {
                 wrong.push(format!(
-                    "crates/model/src/engines: the engine {word} gets --{name}, which no flag table has \
+                    "crates/engines/src: the engine {word} gets --{name}, which no flag table has \
                      {programs:?}. Correct the name in its PROFILE"
                 ));
             }
@@ -231,11 +239,11 @@ fn every_cell_of_the_matrix_is_rendered_or_refused() {
                     format!("{display} does not support {engine} engine"),
                     format!("{display} does not support {mode} mode"),
                 ];
-                let folder = format!("crates/model/src/providers/{name}");
+                let folder = format!("providers/{name}");
                 if listed.contains(&(engine, mode)) {
                     if !is_rendered {
                         wrong.push(format!(
-                            "{folder}/config.yaml lists {engine} in {mode} mode, and translate() in {folder}/mod.rs \
+                            "{folder}/config.yaml lists {engine} in {mode} mode, and translate() in {folder}/src/lib.rs \
                              renders nothing for it: {messages:?}. Translate it, or take it out of config.yaml"
                         ));
                     }

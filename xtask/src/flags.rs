@@ -28,7 +28,7 @@ use version::Version;
 use wheel::Reading;
 
 /// The folder of the generated tables, relative to the workspace.
-const DATA_FOLDER: &str = "crates/model/src/engines/flags/data";
+const DATA_FOLDER: &str = "crates/engines/src/flags/data";
 
 /// The maximum size of all tables together, because the program embeds them.
 const MAX_TABLE_BYTES: usize = 400_000;

@@ -43,7 +43,7 @@ Tasks:
                     read facts of aiconfigurator-core (models), sglang or vllm from a wheel (FILE, or one that pip
                     downloads) into the sources, and write the facts; needs Python 3.11
   upstream [--crds FOLDER] [--check]
-                    write the skeletons of upstream CRDs (crates/upstream/schemas, NOTICE) from the dumps in FOLDER; a
+                    write the skeletons of upstream CRDs (crates/crd/schemas, NOTICE) from the dumps in FOLDER; a
                     skeleton whose dump is not in FOLDER stays unchanged
                     --check: write nothing, fail when a committed file is stale
   upstream --crds FOLDER --compare

@@ -1,4 +1,4 @@
-//! `cargo xtask upstream`: writes, checks, compares and prints the skeletons in `crates/upstream/schemas`.
+//! `cargo xtask upstream`: writes, checks, compares and prints the skeletons in `crates/crd/schemas`.
 //!
 //! `xtask/facts/upstream.yaml` lists the CRDs. A CRD is read from its dump if the folder has it, otherwise from its
 //! committed skeleton, so that adding a release needs only the dump of that release. All files are then written from

@@ -246,6 +246,6 @@ mod tests {
         let mut all = Vec::new();
         collect_fields(&ModelDeploymentSpec::SHAPE, "spec", &mut all);
         let rows: Vec<String> = super::default_rows().into_iter().map(|row| row.field).collect();
-        assert_eq!(rows, all, "default_rows() in crates/model/src/support.rs");
+        assert_eq!(rows, all, "default_rows() in crates/provider/src/support.rs");
     }
 }

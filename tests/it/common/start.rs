@@ -64,13 +64,13 @@ pub(crate) fn cells(provider: &dyn Provider) -> Vec<(&'static str, &'static str)
 
 fn read(provider: &dyn Provider) -> Result<Testing, String> {
     let name = provider.name();
-    let file = format!("crates/model/src/providers/{name}/testing.yaml");
+    let file = format!("providers/{name}/testing.yaml");
     // `cargo xtask fuzz` includes this module, too, so the repository may be a parent of the package.
     let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let root = folders.find(|folder| folder.join("crates/model").is_dir()).unwrap();
     let text = fs::read_to_string(root.join(&file)).map_err(|error| {
         format!(
-            "{file}: {error}. Write it, as crates/model/src/providers/kuberay/testing.yaml is written: `starts` with an \
+            "{file}: {error}. Write it, as providers/kuberay/testing.yaml is written: `starts` with an \
              engine and a mode for each of {:?}, and `overrides` with two values that are rendered differently, if \
              it has any",
             cells(provider)

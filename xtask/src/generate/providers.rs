@@ -53,7 +53,7 @@ fn page(provider: &dyn Provider, candidate: &Candidate) -> String {
     let sections = [
         format!(
             "# {display}: how every field is rendered\n\n{NOTE} For the output with examples, see \
-             [{display}](../../crates/model/src/providers/{name}/README.md). For a comparison of all providers, see \
+             [{display}](../../providers/{name}/README.md). For a comparison of all providers, see \
              [Providers](README.md).\n"
         ),
         capabilities(provider, candidate),
@@ -154,7 +154,7 @@ fn overrides(provider: &dyn Provider) -> String {
     let section = section.split("\n## ").next().unwrap_or_default().trim();
     let section = if section.is_empty() { "This provider has no overrides." } else { section };
     let section = section.replace(DOCS_FROM_README, "](../");
-    let readme = format!("](../../crates/model/src/providers/{}/README.md#", provider.name());
+    let readme = format!("](../../providers/{}/README.md#", provider.name());
     let section = section.replace("](#", &readme);
     format!("## Overrides\n\n{section}\n")
 }

@@ -13,7 +13,7 @@ use super::{Crd, entries, root};
 use crate::Failure;
 
 /// The folder of the skeletons, relative to the project root.
-const FOLDER: &str = "crates/upstream/schemas";
+const FOLDER: &str = "crates/crd/schemas";
 /// The maximum size of all files in [`FOLDER`], because the program embeds them.
 const MAX_BYTES: usize = 500_000;
 
@@ -89,7 +89,7 @@ fn expected_files(crds: &[Crd]) -> Result<BTreeMap<PathBuf, String>, Failure> {
         return Err(Failure::Unmet(format!("the skeletons take {bytes} bytes, expected at most {MAX_BYTES}")));
     }
     files.insert(Path::new(FOLDER).join("index.yaml"), index_text(&sorted));
-    files.insert(PathBuf::from("crates/upstream/src/table.rs"), table_text(&sorted));
+    files.insert(PathBuf::from("crates/crd/src/upstream/table.rs"), table_text(&sorted));
     files.insert(PathBuf::from("NOTICE"), notice_text(crds));
     Ok(files)
 }
@@ -179,7 +179,7 @@ fn table_text(crds: &[&Crd]) -> String {
             text,
             "    SkeletonOrigin {{\n        group: {:?},\n        kind: {:?},\n        project: {:?},\n        repository: {:?},\n        \
              commit: {:?},\n        date: {:?},\n        release: {:?},\n        is_tagged: {},\n        path: {:?},\n        \
-             sha256: {:?},\n        rules: {},\n        head: include_str!(\"../schemas/{}\"),\n    }},\n",
+             sha256: {:?},\n        rules: {},\n        head: include_str!(\"../../schemas/{}\"),\n    }},\n",
             crd.reduced.group,
             crd.reduced.kind,
             fact.project,
@@ -202,7 +202,7 @@ fn notice_text(crds: &[Crd]) -> String {
     let mut text = "\
         KubeFoundry\n\
         \n\
-        The files in crates/upstream/schemas are interface facts taken from CustomResourceDefinitions of the projects below:\n\
+        The files in crates/crd/schemas are interface facts taken from CustomResourceDefinitions of the projects below:\n\
         the names, types and limits of fields, without descriptions and rules. The index.yaml there names the commit,\n\
         the path and the SHA-256 of each original. Each project is licensed as stated here by its own authors.\n"
         .to_owned();
