@@ -1,7 +1,7 @@
 //! Import: from objects of providers to ModelDeployments.
 
 #[doc(inline)]
-pub use kubefoundry_compiler::import::{import, import_to};
+pub use kubefoundry_compiler::import::import;
 
 /// ```
 /// use kubefoundry::SourceSet;
