@@ -1,6 +1,7 @@
 //! Import: from objects of providers to ModelDeployments.
 
 use kubefoundry_composition::BUILTIN;
+use kubefoundry_convert::import::ImportSettings;
 
 use crate::SourceSet;
 
@@ -12,7 +13,8 @@ pub fn import(sources: &SourceSet) -> ImportReport {
 /// Imports like [`import`], and objects that no ModelDeployment renders for another provider, which is named. Only Dynamo
 /// can take over such an object: KAITO's `MultiRoleInference`.
 pub fn import_to(sources: &SourceSet, provider_to: Option<&str>) -> ImportReport {
-    kubefoundry_convert::import::import_to(&BUILTIN, sources, provider_to)
+    let settings = ImportSettings { provider_to, ..ImportSettings::default() };
+    kubefoundry_convert::import::import_with(&BUILTIN, sources, &settings)
 }
 
 /// ```

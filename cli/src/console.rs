@@ -55,7 +55,7 @@ fn write_parts<S: AsRef<str>>(
     }
 }
 
-/// Makes the text of a report inert: it repeats no secret, and is no command of the CI runner that reads the log. A
+/// Makes the text of a report inert: it repeats no secret, and is not a command of the CI runner that reads the log. A
 /// terminal has no such commands.
 fn inert(text: &str, is_terminal: bool) -> Cow<'_, str> {
     match mask(text) {

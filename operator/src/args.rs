@@ -94,7 +94,7 @@ pub(crate) struct Run {
     /// Time without a change after which a provider's status counts as stale
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) stale_after: Duration,
-    /// How many deployments of a provider are recreated at a time, if no edit of theirs is the reason
+    /// How many deployments of a provider are recreated at a time, unless an edit is the reason
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max_recreating: u16,
     /// Whether such a recreation waits for an annotation

@@ -207,7 +207,7 @@ mod tests {
         // One of them is ready after all.
         marks[2].1 = mark(Recreated, 4000);
         assert_eq!(turn(&marks, "a"), Turn::Now);
-        // Two failures are no rule.
+        // Two failures do not make a rule.
         assert_eq!(turn(&[("b", mark(NotReady, 10)), ("c", mark(NotReady, 20))], "a"), Turn::Now);
     }
 

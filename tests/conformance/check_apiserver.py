@@ -371,7 +371,7 @@ def main(binary, program, crds):
         for path in ours:
             for definition in documents(path.read_text()):
                 client.install(definition)
-        print(f"ok   {len(ours)} CRDs of ours are established")
+        print(f"ok   {len(ours)} of our CRDs are established")
         upstream = sorted(path for path in crds.glob("*.yaml"))
         for path in upstream:
             for definition in documents(path.read_text()):

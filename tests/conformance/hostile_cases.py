@@ -333,7 +333,7 @@ def hide(index, choice):
         round_, number = divmod(index // 4, len(PLACES))
         place = PLACES[number]
         files = {place: FORBIDDEN, "n.yaml": MODEL.replace("name: m", "name: n"), "chart/Chart.yaml": "name: c\n", **(IGNORING[0] if round_ % 2 else {})}
-        # A name without an ending of YAML is no manifest for any of us.
+        # A name without an ending of YAML is not a manifest for any of us.
         return Case(0, "hide: place", files, "any" if place.endswith("YAML") else "unjudged", reaches=False, note=f"{place}{', all ignored' if '.gitignore' in files else ''}")
     patched = {"m.yaml": MODEL, "kustomization.yaml": kustomization({"namePrefix": PREFIX, "resources": ["m.yaml"], **FORBIDDING_PATCH})}
     plain = {"m.yaml": FORBIDDEN, "kustomization.yaml": GOOD}
@@ -437,7 +437,7 @@ def document(index, choice):
     body = BODY.replace("\n", "\n  ").rstrip() + "\n" if "items:" in head else BODY
     encoding = list(ENCODINGS)[index // len(DOCUMENTS) % 5]
     name = choice.choice(["m.yaml", "m.yml", "a/m.yaml"])
-    # `? kind` alone and a group in capitals are no objects for the API server, and 1 is no group.
+    # `? kind` alone and a group in capitals are not objects for the API server, and 1 is not a group.
     expected = "any" if "1\nkind" in head or "APIVERSION" in head or head.startswith("? kind") else "unjudged"
     return Case(0, "document", {name: ENCODINGS[encoding](head + body)}, expected, reaches=False, note=f"{head!r} {encoding}")
 

@@ -341,7 +341,7 @@ CHILD_WALLS = {"landlock": {"foreign file", "canary"}, "seccomp": {"connection"}
 
 
 def prove_with_the_child_alone(case, place, traces):
-    """The confined child is a wall by itself: kustomize gets the stranger's own tree without any check of ours, with all walls
+    """The confined child is a wall by itself: kustomize gets the stranger's own tree without any of our checks, with all walls
     around it, and with one of them, which takes turns. Any verdict will do, and a child may end at its limits."""
     # The child may read all of its directory, so it is not given what a job keeps in .git.
     place.repository.joinpath(".git").rename(place.directory / "git")
@@ -376,7 +376,7 @@ def find_case(seed, kind, *words):
 
 
 def test_detectors(report, directory, seed, traces):
-    """Checks that plain kustomize, which has no wall, trips the detectors on cases of ours, and that the counters count."""
+    """Checks that plain kustomize, which has no wall, trips the detectors on our cases, and that the counters count."""
     report.check("there are 300 repositories", COUNT >= 300, COUNT)
     listener = Listener()
     kustomize = ["kustomize", "build", "--load-restrictor", "LoadRestrictionsNone", "."]

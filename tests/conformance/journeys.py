@@ -56,7 +56,7 @@ def one_configuration():
 
 
 def several_clusters():
-    """The same model in two clusters is no error once the options name the environments."""
+    """The same model in two clusters is not an error once the options name the environments."""
     files = {f"clusters/{cluster}/inference/m.yaml": MODEL for cluster in ["dev", "prod"]}
     with Repository(files) as repository:
         status, out, err = repository.run("lint", ".", "-o", "concise")
@@ -243,7 +243,7 @@ def first_repository():
 
 
 def imports_without_false_residue():
-    """Defaults of CRDs, numbers and their text are no residue, and a role without memory is imported."""
+    """Defaults of CRDs, numbers and their text are not residue, and a role without memory is imported."""
     workspace = """apiVersion: kaito.sh/v1beta1
 kind: Workspace
 metadata: {name: phi}
@@ -293,7 +293,7 @@ def reports_are_plain():
         report.check("Argo CD shows the errors first", done[0] == 1 and done[1] == "" and done[2].startswith("m.yaml:") and "did you mean" in done[2].splitlines()[0], done[2])
         repository.write({"m.yaml": "```yaml\n" + MODEL})
         status, out, err = repository.run("lint", "m.yaml")
-        report.check("what is no YAML is one plain sentence", status == 1 and "KF0001" in out and "the character ``` " not in out, out)
+        report.check("what is not YAML is one plain sentence", status == 1 and "KF0001" in out and "the character ``` " not in out, out)
         status, out, err = repository.run("lint", "m.yaml", FORCE_COLOR="1")
         report.check("FORCE_COLOR", "\033[" in out, repr(out))
 

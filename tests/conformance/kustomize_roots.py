@@ -79,7 +79,7 @@ def what_is_built_is_judged():
         report.check("render", status == 0 and "replicas: 30" in out, out + err)
         (repository.path / "live.yaml").write_text(out)
         status, out, err = repository.run("drift", "prod", "live.yaml")
-        report.check("drift: what the overlay renders is no drift", status == 0, out + err)
+        report.check("drift: what the overlay renders is not drift", status == 0, out + err)
         (repository.path / "live.yaml").unlink()
         status, out, err = repository.run("lint", ".", "--strict")
         report.check("lint", status == 0, out + err)

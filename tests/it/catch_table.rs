@@ -1,7 +1,7 @@
 //! Mistakes about models and GPUs that a user would only find when the pod starts: each is caught, or the table says why
 //! not.
 //!
-//! The rows are those of the survey of real manifests in issue 17. Each mistake stands alone in an otherwise right
+//! The rows are those of a survey of real manifests. Each mistake stands alone in an otherwise right
 //! deployment.
 
 use std::fmt::Write as _;
@@ -236,7 +236,7 @@ const TABLE: &[Row] = &[
     (
         "a repository of GGUF files",
         &[("model", "{id: bartowski/Meta-Llama-3.1-8B-Instruct-GGUF}"), ("secrets", "{}")],
-        Not("a name is no fact, and versions of vLLM read some of such repositories"),
+        Not("a name is not a fact, and versions of vLLM read some of such repositories"),
     ),
 ];
 

@@ -44,7 +44,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Returns the YAML blocks of a page, each with the text above it. A block with the attribute `patch` is no whole object;
+/// Returns the YAML blocks of a page, each with the text above it. A block with the attribute `patch` is not a whole object;
 /// a script checks what kustomize builds with it.
 fn yaml(page: &str) -> impl Iterator<Item = (&str, &str)> {
     let is_whole = |block: &Block<'_>| block.language == "yaml" && !block.attributes.contains(&"patch");

@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::common::code_page::{corrected_sources, example_sources};
 use crate::common::{case_folders, compile_all, read_case};
 
-/// Lines that a correction may change: a help that asks for more is no single step.
+/// Lines that a correction may change: a help that asks for more is not a single step.
 const MAX_CHANGED_LINES: usize = 12;
 
 /// One change of the input.
@@ -178,7 +178,7 @@ fn listed(entry: &Value, case: &Case) -> Vec<Step> {
     let at = case.finding.location.as_ref().map(|location| location.path.clone()).unwrap_or_default();
     let path = |text: &str| {
         let text = text.replace("$^", &at.parent().to_string()).replace('$', &at.to_string());
-        FieldPath::try_parse(&text).unwrap_or_else(|| panic!("{text} is no path"))
+        FieldPath::try_parse(&text).unwrap_or_else(|| panic!("{text} is not a path"))
     };
     let entries = |field: &str| entry[field].as_object().into_iter().flatten().map(|(key, value)| (path(key), value));
     let removed = entry["remove"].as_array().into_iter().flatten().filter_map(Value::as_str);

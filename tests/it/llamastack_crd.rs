@@ -26,7 +26,7 @@ fn apply_patch(mut document: Value, patch: &Value) -> Value {
                 let before = parent.as_object_mut().unwrap().insert(key.to_owned(), operation["value"].clone());
                 assert_eq!(before, None, "{path}: upstream has it by now");
             }
-            other => panic!("{other} is no operation that is used"),
+            other => panic!("{other} is not an operation that is used"),
         }
     }
     document

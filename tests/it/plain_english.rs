@@ -95,6 +95,42 @@ fn no_text_contains_a_banned_phrase() {
     );
 }
 
+/// "X is no Y" is written "X is not a Y". After "no" stand only these; `result` does in a script that is rendered, whose
+/// manifests a better comment must not change.
+const AFTER_NO: [&str; 12] =
+    ["concern", "larger", "less", "longer", "more", "newer", "older", "one", "problem", "reason", "result", "such"];
+
+/// The lines, counted from 1, with a noun that "no" negates; "there is no Y" is right.
+fn lines_with_negated_noun(joined: &str, starts: &[usize]) -> Vec<usize> {
+    let negations = ["is no ", "are no "].iter().flat_map(|verb| around(verb, joined));
+    let wrong = negations.filter(|(before, after)| {
+        let noun = after.split(|it: char| !it.is_alphanumeric()).next().unwrap_or_default();
+        !noun.is_empty() && !AFTER_NO.contains(&noun) && !["there ", "where "].iter().any(|it| before.ends_with(it))
+    });
+    let mut lines: Vec<usize> =
+        wrong.map(|(before, _)| starts.partition_point(|start| *start <= before.len())).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// The text before and after each occurrence of a phrase that begins with a whole word.
+fn around<'t>(phrase: &'t str, joined: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+    let found = joined.match_indices(phrase).map(move |(at, _)| (&joined[..at], &joined[at + phrase.len()..]));
+    found.filter(|(before, _)| before.is_empty() || before.ends_with(' '))
+}
+
+#[test]
+fn nouns_are_negated_by_not() {
+    let mut found = Vec::new();
+    for path in text_files(Path::new("")).iter().filter(|path| !EXEMPT.iter().any(|exempt| *path == Path::new(exempt)))
+    {
+        let Ok(text) = fs::read_to_string(root().join(path)) else { continue };
+        let (joined, starts) = join_lines(&text);
+        found.extend(lines_with_negated_noun(&joined, &starts).iter().map(|line| format!("{}:{line}", path.display())));
+    }
+    assert!(found.is_empty(), "write \"is not a …\" for \"is no …\":\n{}", found.join("\n"));
+}
+
 /// A constant for an upper bound is named `MAX_*`, so that one search finds all of them.
 #[test]
 fn limits_are_named_max() {
@@ -115,6 +151,13 @@ fn a_phrase_is_found_across_lines_and_as_whole_words_only() {
     assert_eq!(lines_with("said of", &joined, &starts), [2]);
     assert_eq!(lines_with("nobody", &joined, &starts), [3]);
     assert_eq!(lines_with("absent", &joined, &starts), [0; 0]);
+}
+
+#[test]
+fn a_negated_noun_is_found_where_nothing_is_absent() {
+    let (joined, starts) =
+        join_lines("/// A pipe is\n/// no file.\nThere is no file.\nIt is no longer one.\nThese are no files.\n");
+    assert_eq!(lines_with_negated_noun(&joined, &starts), [1, 5]);
 }
 
 #[test]

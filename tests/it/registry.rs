@@ -121,7 +121,7 @@ fn every_provider_is_complete() {
         for row in &(info.deviations)() {
             let field = row.field.as_str();
             let default = defaults.iter().find(|default| default.field == field);
-            require(default.is_some(), "src/support.rs", &format!("{field} is no field of support::default_rows()"));
+            require(default.is_some(), "src/support.rs", &format!("{field} is not a field of support::default_rows()"));
             require(fields.insert(row.field.clone()), "src/support.rs", &format!("{field} has two rows, expected one"));
             require(
                 !row.note.is_empty(),

@@ -298,7 +298,7 @@ function showFileTabs() {
   const tabs = input.files.map(({ name }, at) =>
     element('button', { type: 'button', role: 'tab', 'aria-selected': String(at === activeFile), 'aria-controls': 'manifest-editor', id: `file-${at}`, tabIndex: at === activeFile ? 0 : -1, onclick: () => openFile(at) }, name));
   byId('files').replaceChildren(...(isOne ? [element('span', { className: 'file' }, input.files[0].name)] : tabs));
-  // One file is no choice: neither tabs nor a panel of theirs.
+  // One file leaves no choice, so there are neither tabs nor panels.
   setAttributes(byId('files'), { role: !isOne && 'tablist', 'aria-label': !isOne && 'Files' });
   setAttributes(byId('manifest-editor'), { role: !isOne && 'tabpanel', 'aria-labelledby': !isOne && `file-${activeFile}` });
 }

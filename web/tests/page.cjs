@@ -241,7 +241,7 @@ async function writeText(tab, text) {
   await answered(tab, () => tab.keyboard.insertText(text));
 }
 
-/** The link that skips the editors keeps their texts, and so does a fragment that is none of this page. */
+/** The link that skips the editors keeps their texts, and so does a fragment that this page does not have. */
 async function skips(browser) {
   const tab = await visit(browser, '#example=actor-ray');
   await typeLine(tab, '# my own text');

@@ -66,7 +66,7 @@ fn check(folder: Option<&Path>) -> Result<String, Failure> {
 }
 
 /// Counts the skeletons and names the dumps that are not listed. The folder serves more than this product, so such a dump
-/// is no mistake, but a release that was put there and not listed should be seen.
+/// is not a mistake, but a release that was put there and not listed should be seen.
 fn summary(crds: &[Crd], folder: Option<&Path>) -> Result<String, Failure> {
     let from_dumps = crds.iter().filter(|crd| crd.is_read).count();
     let names = folder.map(dump_names).transpose()?.unwrap_or_default();

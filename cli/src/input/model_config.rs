@@ -16,7 +16,7 @@ const CONFIG_FILE: &str = "config.json";
 /// How deep a model may be below the directory. Ids have two parts, and mirrors may have some more.
 const MAX_DEPTH: usize = 8;
 
-/// How many files are read.
+/// The maximum number of files to read.
 const MAX_CONFIGS: usize = 10_000;
 
 /// A file that describes a model.

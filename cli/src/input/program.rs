@@ -217,7 +217,7 @@ fn wait(child: &mut Child) -> Result<ExitStatus, ProgramError> {
             return Ok(status);
         }
         if Instant::now() >= end {
-            // It may have ended just now, which is no failure.
+            // It may have ended just now, which is not a failure.
             #[cfg(target_os = "linux")]
             if let Ok(id) = i32::try_from(child.id()) {
                 let group = nix::unistd::Pid::from_raw(id);

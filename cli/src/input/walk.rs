@@ -255,7 +255,7 @@ impl Walker {
             if line.len() > MAX_PATTERN_BYTES {
                 return Err(refuse("has a line of more than 4096 bytes"));
             }
-            // git skips a line that is no pattern, too.
+            // git skips a line that is not a pattern, too.
             let _ = builder.add_line(None, line);
         }
         // Without patterns that cannot be compiled, more is read than git would.

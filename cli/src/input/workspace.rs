@@ -22,7 +22,7 @@ pub(crate) fn read_folder(root: &Path) -> Result<Input, InputError> {
     Ok(reader.input)
 }
 
-/// Reads one file of a folder. Returns `None` if it is no regular file, which might never end, or if its bytes are not
+/// Reads one file of a folder. Returns `None` if it is not a regular file, which might never end, or if its bytes are not
 /// UTF-8.
 pub(crate) fn read_folder_file(root: &Path, file: &Path) -> Result<Option<String>, InputError> {
     if !file.is_file() {

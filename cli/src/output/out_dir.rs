@@ -178,7 +178,7 @@ fn place_outputs<O>(
         });
     }
     if are_as_before {
-        // They were different when they were written.
+        // Paths were checked for collisions when they were first written.
         return Ok(paths);
     }
     let mut owners: BTreeMap<&Path, &Identity> = BTreeMap::new();

@@ -45,7 +45,7 @@ fn bash_offers_codes_providers_versions_and_commands() {
         &["KF0101", "KF0102", "KF0103", "KF0104", "KF0105", "KF0106", "KF0107", "KF0108", "KF0109"],
     );
     offers(&["kubefoundry", "explain", "KF0101", "unpinned-r"], &["unpinned-runtime"]);
-    // Names of codes do not hide files, and files are no values of options.
+    // Names of codes do not hide files, and files are not values of options.
     let both = ["model-does-not-fit", "model-may-not-fit", "models"];
     for words in [&["kubefoundry", "explain", "mod"][..], &["kubefoundry", "explain", "--trace", "mod"]] {
         let offered = bash(&sandbox, words);
@@ -105,7 +105,7 @@ fn fish_offers_codes_and_commands() {
     let codes = lines_of("explain", "");
     assert!(codes.contains("KF0504\\t'unpinned-runtime, a default image whose version is not pinned'\n"), "{codes}");
     assert!(!codes.contains(['"', '$']), "a shell would expand these");
-    // Files are no commands.
+    // Files are not commands.
     assert!(lines_of("man", " -f").contains("\nrender\\t'Print the manifests for ModelDeployments'\n"));
     assert!(script.contains("dynamo=1.6.1\\t''\n"));
 }

@@ -245,7 +245,7 @@ fn standard_input_is_compiled_once_beside_environments() {
     let sandbox = repository().with("dev/kubefoundry.yaml", PINNED).with("dev/m.yaml", model("m"));
     let ran = sandbox.pipe(&["render", "-", "dev"], model("m")).exits(0);
     assert_eq!(ran.kinds(), ["DynamoGraphDeployment"; 2]);
-    // The file is no input, and so no finding, if it does not apply.
+    // The file is not input, so it is not a finding either if it does not apply.
     let isolated = sandbox.run(&["lint", ".", "--isolated", "-o", "concise"]).exits(1);
     assert!(!isolated.out.contains("KF0009"), "{}", isolated.out);
 }

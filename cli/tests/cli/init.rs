@@ -157,7 +157,7 @@ fn a_missing_flag_is_named() {
     ] {
         let sandbox = Sandbox::new();
         let ran = sandbox.run(arguments).exits(2);
-        let start = format!("kubefoundry: {flag} is required where standard input is no terminal: ");
+        let start = format!("kubefoundry: {flag} is required where standard input is not a terminal: ");
         assert!(ran.err.starts_with(&start) && ran.out.is_empty(), "{ran:?}");
         assert!(!sandbox.path("out").exists());
     }
@@ -254,7 +254,7 @@ fn on_a_terminal_it_asks() {
     let output = child.wait_with_output().unwrap();
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{shown}");
-    for text in ["Model to serve (", "\"many\" is no number of GPUs", "GPUs of one replica", "Files for CI ("] {
+    for text in ["Model to serve (", "\"many\" is not a number of GPUs", "GPUs of one replica", "Files for CI ("] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
     assert!(!shown.contains("Engine ("), "a flag answers the question: {shown}");

@@ -178,7 +178,7 @@ fn linked_files_are_read_once() {
     assert_eq!(files_with_findings(&ran), ["link/a.yaml"]);
 }
 
-/// A link to nothing in a directory is noted; a link to a pipe or a device is no file.
+/// A link to nothing in a directory is noted; a link to a pipe or a device is not a file.
 #[cfg(unix)]
 #[test]
 fn links_that_lead_to_no_file() {

@@ -291,7 +291,7 @@ fn a_conflict_within_an_image_is_told_in_the_words_of_pip() {
     }
 }
 
-/// A wheel for another system, a dependency that was left out, a file that is no wheel inside: pip's words and what to
+/// A wheel for another system, a dependency that was left out, a file that is not a wheel inside: pip's words and what to
 /// look at.
 #[test]
 fn wheels_that_cannot_be_installed_are_told() {
@@ -463,7 +463,7 @@ fn what_users_write_is_never_run() {
             .get("config")
             .unwrap()
             .to_json();
-    // A NUL is no part of any environment; JSON escapes it.
+    // A NUL is not part of any environment; JSON escapes it.
     assert_eq!(Some(read), nasty().config);
     assert!(pod.read("installed-packages.txt").starts_with(&format!("# Provider: 'vllm' (image: {image})\n")));
     assert!(pod.sandbox.files(".").iter().all(|file| !file.contains("pwned")), "{:?}", pod.sandbox.files("."));

@@ -49,7 +49,7 @@ fn a_plan_over_an_unbuilt_kustomization_is_unknown() {
     assert!(ran.out.contains("kustomization prod  not built, so what it changes is unknown"), "{}", ran.out);
 }
 
-/// Foreign kustomizations are no concern of kubefoundry.
+/// Foreign kustomizations do not concern kubefoundry.
 #[test]
 fn a_kustomization_without_models_is_not_built() {
     let sandbox = Sandbox::new()
@@ -102,19 +102,19 @@ fn what_a_kustomization_may_not_do_is_found_before_it_runs() {
 fn what_is_not_understood_is_an_error_at_its_place() {
     let url = "http://127.0.0.1:9/x";
     let cases = [
-        ("Resources: [m.yaml]\n".to_owned(), "2:1: ", "\"Resources\" is no field of a kustomization"),
-        ("resources: [m.yaml]\n".replacen('s', "\u{17f}", 1), "2:1: ", "is no field of a kustomization"),
+        ("Resources: [m.yaml]\n".to_owned(), "2:1: ", "\"Resources\" is not a field of a kustomization"),
+        ("resources: [m.yaml]\n".replacen('s', "\u{17f}", 1), "2:1: ", "is not a field of a kustomization"),
         ("bases: []\nresources: [m.yaml]\n".to_owned(), "3:1: ", "resources"),
         (
             format!("configMapGenerator:\n- {{name: c, Files: ['k={url}']}}\n"),
             "3:13: ",
-            "\"Files\" is no field of configMapGenerator",
+            "\"Files\" is not a field of configMapGenerator",
         ),
         (format!("configMapGenerator: [{{name: c, files: ['k={url}']}}]\n"), "2:40: ", "is in the network"),
         (format!("secretGenerator: [{{name: c, envs: ['{url}']}}]\n"), "2:36: ", "is in the network"),
         (format!("secretGenerator: [{{name: c, env: '{url}'}}]\n"), "2:34: ", "is in the network"),
         (format!("patches: [{{path: '{url}'}}]\n"), "2:18: ", "is in the network"),
-        (format!("patches: [{{Path: '{url}'}}]\n"), "2:12: ", "\"Path\" is no field of patches"),
+        (format!("patches: [{{Path: '{url}'}}]\n"), "2:12: ", "\"Path\" is not a field of patches"),
         (format!("patchesStrategicMerge: ['{url}']\n"), "2:25: ", "is in the network"),
         (
             format!("patchesJson6902: [{{target: {{kind: X, name: x}}, path: '{url}'}}]\n"),
@@ -124,7 +124,7 @@ fn what_is_not_understood_is_an_error_at_its_place() {
         (format!("replacements: [{{path: '{url}'}}]\n"), "2:23: ", "is in the network"),
         (format!("crds: ['{url}']\n"), "2:8: ", "is in the network"),
         (format!("openapi: {{path: '{url}'}}\n"), "2:17: ", "is in the network"),
-        (format!("openAPI: {{path: '{url}'}}\n"), "2:1: ", "\"openAPI\" is no field"),
+        (format!("openAPI: {{path: '{url}'}}\n"), "2:1: ", "\"openAPI\" is not a field"),
         (format!("configurations: ['{url}']\n"), "2:18: ", "is in the network"),
         (format!("validators: ['{url}']\n"), "2:14: ", "is in the network"),
         (
@@ -139,13 +139,13 @@ fn what_is_not_understood_is_an_error_at_its_place() {
                 "generators:\n- |\n  apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {{name: p}}\n  FILES: [{url}]\n"
             ),
             "3:3: ",
-            "\"FILES\" is no field of generators",
+            "\"FILES\" is not a field of generators",
         ),
         ("patches: [{path: ../../../etc/hostname}]\n".to_owned(), "2:18: ", "leads out of the repository"),
         ("components: [../..]\n".to_owned(), "2:14: ", "leads out of the repository"),
         ("configMapGenerator: [{name: c, files: [/etc/passwd]}]\n".to_owned(), "2:40: ", "leads out of the repository"),
         ("patches: [{path: link}]\n".to_owned(), "2:18: ", "leads out of the repository"),
-        ("replacements: [{path: absent.yaml}]\n".to_owned(), "2:23: ", "absent.yaml is no file"),
+        ("replacements: [{path: absent.yaml}]\n".to_owned(), "2:23: ", "absent.yaml is not a file"),
         ("namePrefix: {a: b}\nlabels: {a: b}\n".to_owned(), "3:9: ", "labels is a mapping, expected a list"),
         ("components: [../b]\n".to_owned(), "../b/kustomization.yaml:1:13: ", "it includes itself"),
     ];
@@ -167,7 +167,7 @@ fn what_is_not_understood_is_an_error_at_its_place() {
     }
 }
 
-/// A Kustomization of Flux in a file of that name is none of kustomize, which refuses it.
+/// A Flux Kustomization in a file of that name is not one for kustomize, which refuses it.
 #[test]
 fn a_kustomization_of_another_group_is_not_built() {
     let flux =

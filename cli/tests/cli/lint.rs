@@ -27,7 +27,7 @@ fn an_input_without_models_is_clean() {
     assert_eq!(sandbox.run(&["lint", "b.yaml"]).exits(0).out, "no findings in 1 file\n");
 }
 
-/// A repository of other people's files costs next to nothing and is no finding: charts, broken YAML, other tools'
+/// A repository of other people's files costs next to nothing and is not a finding: charts, broken YAML, other tools'
 /// formats, a word in a comment, kinds that sound like ours.
 #[test]
 fn a_repository_without_models_is_clean() {
@@ -164,7 +164,7 @@ fn text_shows_two_infos_of_a_code() {
     assert_eq!((text.matches("info[KF0607]").count(), text.matches("more infos").count()), (2, 0), "{text}");
 }
 
-/// A fix changes a text that was read. The options on the command line are none.
+/// A fix changes a text that was read, and the options on the command line are not such a text.
 #[test]
 fn options_on_the_command_line_are_not_fixable() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));

@@ -111,7 +111,7 @@ fn a_clean_run_is_a_report_too() {
     assert!(out("junit").contains("<testcase classname=\"good.yaml\" name=\"ModelDeployment prod/good\"/>"));
 }
 
-/// One case an object, and a warning is no failure unless the team says so.
+/// One case an object, and a warning is not a failure unless the team says so.
 #[test]
 fn junit_has_a_case_for_each_object() {
     let ran = lint(&three(), "junit");

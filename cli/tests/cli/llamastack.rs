@@ -175,7 +175,7 @@ Resolution: Move the provider to externalProviders.vectorIo section in the LLSD 
     assert_eq!(refused(&sandbox, &MERGE, expected).err, expected);
 }
 
-/// A base that is no YAML: file and line.
+/// A base that is not YAML: file and line.
 #[test]
 fn a_broken_base_is_told_with_its_place() {
     let sandbox = installed().with("base/run.yaml", "version: '2'\nproviders: [\n");
@@ -416,10 +416,10 @@ fn packages_are_what_llama_stack_imports() {
             "spec.packageName: acme/vllm/provider.py has no get_provider_spec: llama-stack calls get_provider_spec() in \
              acme.vllm.provider",
         ),
-        (check(&[main(&["lib>=1"])]), "acme_vllm==1.0.0 requires lib>=1, and no wheel in packages/ is of lib"),
+        (check(&[main(&["lib>=1"])]), "acme_vllm==1.0.0 requires lib>=1, but no wheel in packages/ is of lib"),
         (
             check(&[main(&["Lib[a] (>=2)"]), ("lib-1.0", lib("1.0"))]),
-            "acme_vllm==1.0.0 requires Lib[a] (>=2), and packages/ has lib==1.0",
+            "acme_vllm==1.0.0 requires Lib[a] (>=2), but packages/ has lib==1.0",
         ),
         (
             check(&[main(&[]), ("lib-1.0", lib("1.0")), ("lib-2.0", lib("2.0"))]),

@@ -392,7 +392,7 @@ fn the_nearest_options_apply() {
     let doubtful = crate::sandbox::doubtful("phi");
     editor.open("dev/phi.yaml", &doubtful);
     editor.open("prod/phi.yaml", &doubtful);
-    // They are no copies of each other, because they are checked with different options.
+    // They are not copies of each other, because they are checked with different options.
     let severity = |findings: Vec<Value>| {
         assert_eq!(findings.len(), 1, "{findings:?}");
         findings[0]["severity"].as_u64()
@@ -456,7 +456,7 @@ fn the_configuration_of_private_models_is_read_below_the_options() {
     editor.open("m/kubefoundry.yaml", &options("../secret.json"));
     let findings = editor.findings("m/phi.yaml");
     let message = findings[0]["message"].as_str().unwrap();
-    assert!(message.contains("\"../secret.json\", and the file was not read"), "{findings:?}");
+    assert!(message.contains("\"../secret.json\", but that file was not read"), "{findings:?}");
     assert_eq!(editor.exit(), Some(0));
 }
 

@@ -80,7 +80,7 @@ fn a_link_out_of_the_directory_is_not_changed() {
     assert_eq!((sandbox.read("elsewhere.yaml"), sandbox.read("m/b.yaml")), (old, before));
 }
 
-/// Engines that a deployment does not use are no loss.
+/// Engines that a deployment does not use are not a loss.
 #[test]
 fn lists_only_what_the_engine_loses() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));

@@ -330,7 +330,7 @@ fn check_compares_and_writes_nothing() {
     assert!(ran.out.contains(&format!("--- out/{FILE}\n+++ out/{FILE}\n")), "{}", ran.out);
     assert!(ran.out.contains("\n-          gpu: \"1\"\n+          gpu: \"2\"\n"), "{}", ran.out);
     assert_eq!(sandbox.read(&format!("out/{FILE}")), before);
-    // An error is no difference.
+    // An error is not a difference.
     let sandbox = sandbox.with("a.yaml", broken("a"));
     assert_eq!(sandbox.run(&check).exits(2).out, "");
 }

@@ -80,7 +80,7 @@ fn why_not_reports_changes() {
     assert_eq!(report["answers"][0]["byName"][0]["path"], "spec.provider.name");
 }
 
-/// An image runs one engine, so a llama.cpp image is no advice for a deployment that stays on vLLM.
+/// An image runs one engine, so a llama.cpp image is not advice for a deployment that stays on vLLM.
 #[test]
 fn why_not_advises_images_of_the_engine() {
     let deployment = model("a").replace("type: vllm", "type: vllm\n    args: {enable-expert-parallel: \"true\"}");

@@ -186,7 +186,7 @@ fn what_options_leave_out_is_said() {
                 assert!(!ran.out.contains("[KF0016]") && ran.out.contains(counted), "{format}: {}", ran.out);
             }
         }
-        // The user's own decision is no finding.
+        // The user's own decision is not a finding.
         let named = sandbox.run(&["lint", ".", "--isolated", "--exclude", "models/"]).exits(0);
         assert!(!named.out.contains("KF0016"), "{}", named.out);
     }

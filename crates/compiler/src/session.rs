@@ -85,8 +85,7 @@ impl Session {
     /// let session = Session::new(&BUILTIN, &sources, Providers::Configured).unwrap();
     /// assert!(session.options().owner_references);
     /// assert_eq!(session.provider_names().count(), 0);
-    /// let problem = session.crds_problem("kaito").unwrap();
-    /// assert_eq!(problem.message, "Provider 'kaito' CRD not installed in cluster");
+    /// assert_eq!(session.crd_version("kaito"), None);
     /// ```
     ///
     /// # Errors
@@ -362,14 +361,8 @@ impl Session {
     }
 
     /// Returns the CRD version to write for a provider: set by the options, or else the first installed one. `None` if
-    /// [`Session::crds_problem`] reports a reason, or if kubefoundry does not render the provider.
+    /// its CRD is not installed, has no known version or cannot be read, or if kubefoundry does not render the provider.
     pub fn crd_version(&self, provider: &str) -> Option<String> {
-        self.evaluator.find_crd_version(provider).0
-    }
-
-    /// Returns the reason why a provider cannot be rendered: its CRD is not installed, has no known version or cannot
-    /// be read. `None` if it can be rendered, or if it is unknown what is installed.
-    pub fn crds_problem(&self, provider: &str) -> Option<Diagnostic> {
-        self.evaluator.find_crd_version(provider).1
+        self.evaluator.find_crd_version(provider)
     }
 }

@@ -215,7 +215,7 @@ impl Cluster<'_> {
                 let evaluation = self.evaluate(deployment, Some(&choice));
                 self.conclude(evaluation, Some(choice), selected.diagnostics)
             }
-            // What no provider can run is no matter of the allow list.
+            // The allow list does not matter for what no provider can run.
             _ if choice_of(&unrestricted).is_none() => self.conclude(unrestricted, None, Vec::new()),
             _ => Verdict {
                 outcome: Outcome::NotAllowed,

@@ -45,7 +45,7 @@ declare_codes! {
     NOTHING_TO_REMOVE = "KF0227" "nothing-to-remove" Error "a null of a role that removes nothing";
     INVALID_CLAIM = "KF0228" "invalid-claim" Error "a claim for devices without one source, or one that the pod does not have";
     UNUSED_CLAIM = "KF0222" "unused-claim" Warning "a claim for devices that no container uses";
-    REMOTE_CODE_TRUSTED = "KF0229" "remote-code-trusted" Warning "trustRemoteCode in the group of airunway, which warns about it";
+    REMOTE_CODE_TRUSTED = "KF0229" "remote-code-trusted" Warning "trustRemoteCode in the airunway group (airunway also warns)";
 
     // Engine arguments
     INVALID_ARGUMENT_KEY = "KF0301" "invalid-argument-key" Error "a key of engine.args that is not a bare flag name" [AsciiKey];
@@ -67,7 +67,7 @@ declare_codes! {
     MODEL_CANNOT_BE_SPLIT = "KF0320" "model-cannot-be-split" Error "a tensor parallel size that the model's heads do not take";
     CONTEXT_BEYOND_MODEL = "KF0321" "context-beyond-model" Error "a context longer than the model's positions";
     MODEL_DOES_NOT_FIT = "KF0322" "model-does-not-fit" Error "a model that needs more memory than its GPUs have";
-    MODEL_MAY_NOT_FIT = "KF0323" "model-may-not-fit" Info "a model of which it depends on details whether it fits its GPUs";
+    MODEL_MAY_NOT_FIT = "KF0323" "model-may-not-fit" Info "a model that may or may not fit its GPUs, depending on details";
     GPU_TOO_OLD = "KF0324" "gpu-too-old" Error "a quantization method or number format that the GPU is too old for";
     ARCHITECTURE_NOT_SERVED = "KF0325" "architecture-not-served" Warning "a model whose architecture the engine's version does not implement";
     FOREIGN_PARSER = "KF0330" "foreign-parser" Warning "a parser of tool calls or reasoning that reads another format than the model writes";

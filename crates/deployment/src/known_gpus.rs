@@ -213,7 +213,7 @@ impl KnownGpus {
         };
         let found = KnownGpu::any_of(named_by, &gpus).map(Arc::new);
         if found.is_none() {
-            let message = format!("{path} is {name:?}, and no facts about such a GPU are known");
+            let message = format!("{path} is {name:?}, but no facts about such a GPU are known");
             let near = self.near_names(name);
             let help = if near.is_empty() {
                 "name a GPU of docs/fit.md, or describe it in gpus.products".to_owned()

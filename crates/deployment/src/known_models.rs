@@ -98,7 +98,7 @@ impl KnownModels {
             let configured = self.configured.get(&key).or_else(|| self.found_configs.get(&key)).cloned();
             if let (Some(file), None) = (&facts.config, &configured) {
                 let path = path.key("config");
-                let message = format!("{path} is {file:?}, and the file was not read");
+                let message = format!("{path} is {file:?}, but that file was not read");
                 findings
                     .report(&INVALID_OPTION, &path, message)
                     .help("write the facts themselves: only the command line reads the files that options name");
@@ -109,7 +109,7 @@ impl KnownModels {
                     let base = self.find(like);
                     if base.is_none() {
                         let path = path.key("like");
-                        let message = format!("{path} is {like:?}, and no facts about that model are known");
+                        let message = format!("{path} is {like:?}, but no facts about that model are known");
                         findings
                             .report(&INVALID_OPTION, &path, message)
                             .help("name a model of docs/fit.md, or write the facts of its config.json");
@@ -278,7 +278,7 @@ fn warn_about_gated_model(deployment: &Deployment, findings: &mut Findings<'_>) 
     let path = ModelDeployment::path().spec().model().id();
     let secret = ModelDeployment::path().spec().secrets().hugging_face_token();
     let id = model.id.as_deref().unwrap_or_default();
-    let message = format!("{id} can only be downloaded with a token, and {secret} is not set");
+    let message = format!("{id} can only be downloaded with a token, but {secret} is not set");
     findings.report(&codes::GATED_MODEL_WITHOUT_TOKEN, path, message).help(format!(
         "set {secret} to the name of a Secret with the key HF_TOKEN, of an account that accepted the license"
     ));

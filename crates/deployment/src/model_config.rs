@@ -65,7 +65,7 @@ pub(crate) fn model_from_config(id: &str, root: &Node<'_>, findings: &mut Findin
 }
 
 impl<'c> Config<'c, '_, '_> {
-    /// Returns the value of the first key that has one, and its place. Null is no value.
+    /// Returns the value of the first key that has one, and its place. Null is not a value.
     fn get(&self, keys: &[&str]) -> Option<(&'c Node<'c>, FieldPath)> {
         let parts = [(self.text, &self.text_path), (self.whole, &FieldPath::root())];
         parts.into_iter().find_map(|(part, path)| {

@@ -51,11 +51,11 @@ impl fmt::Display for Obstacle<'_> {
             Self::Taint(taint) => write!(f, "has the taint {taint}, which is not tolerated"),
             Self::Cordon => f.write_str("is cordoned"),
             Self::Resource { name, asked, offered: 0 } => {
-                write!(f, "offers no {name}, and the pod asks for {}", amount(name, *asked))
+                write!(f, "offers no {name}, but the pod asks for {}", amount(name, *asked))
             }
             Self::Resource { name, asked, offered } => {
                 let of = if *name == "memory" { "of " } else { "" };
-                write!(f, "offers {} {of}{name}, and the pod asks for {}", amount(name, *offered), amount(name, *asked))
+                write!(f, "offers {} {of}{name}, but the pod asks for {}", amount(name, *offered), amount(name, *asked))
             }
         }
     }

@@ -110,7 +110,7 @@ impl<'d> Findings<'d> {
         self.push(code, &message.into(), location)
     }
 
-    /// Reports a finding at a span that is no field of its own, such as a character in a CEL rule.
+    /// Reports a finding at a span that is not a field of its own, such as a character in a CEL rule.
     pub fn report_at(
         &mut self,
         code: &'static Code,

@@ -12,7 +12,7 @@ use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_facts::Model;
 
 /// The formats in which models write tool calls, with the parsers that read them in vLLM, SGLang and Dynamo. Parsers that
-/// read several formats, or of which it is not known, are not listed.
+/// read several formats, or whose format is not known, are not listed.
 ///
 /// Sources: the modules in `vllm/tool_parsers` of vLLM 0.33.0 and `function_call_parser.py` of SGLang 0.5.23.
 const TOOL_FORMATS: &[Format] = &[
@@ -100,7 +100,7 @@ pub(super) fn check_formats(model: &Model, launcher: &Launcher, invocation: &Inv
                 continue;
             }
             let message = format!(
-                "--{} is {:?}, which reads the {what} of {} models, and {} writes {pronoun} of {} models",
+                "--{} is {:?}, which reads the {what} of {} models, but {} writes {pronoun} of {} models",
                 argument.name,
                 text_of(argument).unwrap_or_default(),
                 written.models,

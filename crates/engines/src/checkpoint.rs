@@ -53,13 +53,13 @@ pub(super) fn check_quantization(
                 return;
             }
             let message = format!(
-                "--quantization is {written:?}, and the weights of {} are quantized with {own}, expected {own}",
+                "--quantization is {written:?}, but the weights of {} are quantized with {own}, expected {own}",
                 model.id
             );
             (message, "remove the flag: the engine reads the method from the checkpoint".to_owned())
         }
         None if is_plain(model) && facts.needs_checkpoint(written) => {
-            let message = format!("--quantization is {written:?}, and the weights of {} are not quantized", model.id);
+            let message = format!("--quantization is {written:?}, but the weights of {} are not quantized", model.id);
             (message, plain_help(facts))
         }
         None => return,

@@ -54,7 +54,7 @@ pub(super) fn check_draft_model(
     };
     let Some(vocabulary) = model.vocab.filter(|vocabulary| *vocabulary != draft_vocabulary) else { return };
     let message = format!(
-        "the draft model {draft_id} has a vocabulary of {draft_vocabulary} tokens, and {} one of {vocabulary}",
+        "the draft model {draft_id} has a vocabulary of {draft_vocabulary} tokens, but {} has one of {vocabulary}",
         model.id
     );
     let help = "use a draft model of the same family, with the same vocabulary";

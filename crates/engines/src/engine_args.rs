@@ -43,7 +43,7 @@ pub(super) fn add_program_args(
 }
 
 /// Checks one flag and adds it: a known flag, a configuration key, or an unknown flag to pass on. A program without a
-/// profile is no engine.
+/// profile is not an engine.
 fn add_flag(
     user_flag: &UserFlag<'_>,
     profile: Option<&'static EngineProfile>,

@@ -14,8 +14,8 @@ const LEAST_PART: u64 = 8;
 /// Warns about memory that is too small to load the weights.
 ///
 /// vLLM and SGLang map safetensors into memory and copy them to the GPU. The pages of the files count towards the limit
-/// of the pod, but the kernel drops them when they are needed elsewhere, so a limit below the size of the weights is no
-/// error: `docs/fit.md` has the sources. What an engine cannot give back are the processes themselves, one for each
+/// of the pod, but the kernel drops them when they are needed elsewhere, so a limit below the size of the weights is not
+/// an error: `docs/fit.md` has the sources. What an engine cannot give back are the processes themselves, one for each
 /// GPU.
 pub(super) fn check_host_memory(model: &Model, engine: EngineType, worker: &Worker, findings: &mut Findings<'_>) {
     let maps_files = matches!(engine, EngineType::Vllm | EngineType::Sglang) && worker.gpu_count.value > 0;

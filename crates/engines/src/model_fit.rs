@@ -80,7 +80,7 @@ pub(super) fn describe_worker(
     fit
 }
 
-/// Reports a model that cannot fit, or one of which it depends on what is not known.
+/// Reports a model that cannot fit, or one whose fit depends on what is not known.
 pub(super) fn check_fit(
     model: &Model,
     gpu: &KnownGpu,

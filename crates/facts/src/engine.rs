@@ -25,14 +25,6 @@ pub fn engine_facts(engine: &str, version: &str) -> Option<EngineFacts> {
     Some(EngineFacts { engine: line.name, versions, version, source: line.get("source")? })
 }
 
-/// Returns the versions of an engine whose packages were read, in ascending order; none for an unknown engine.
-pub fn engine_versions(engine: &str) -> impl Iterator<Item = &'static str> {
-    find_exact(ENGINES, engine)
-        .and_then(|line| line.get("versions"))
-        .into_iter()
-        .flat_map(|versions| versions.split(','))
-}
-
 impl EngineFacts {
     /// Returns the name of the engine.
     pub fn engine(&self) -> &'static str {
@@ -91,16 +83,6 @@ impl EngineFacts {
     /// the message: `draft-vocabulary`.
     pub fn asserts(&self, name: &str) -> bool {
         self.line("assertion", name).is_some()
-    }
-
-    /// Returns whether the engine has a tool call parser of this name.
-    pub fn has_tool_parser(&self, name: &str) -> bool {
-        self.line("tool", name).is_some()
-    }
-
-    /// Returns whether the engine has a reasoning parser of this name.
-    pub fn has_reasoning_parser(&self, name: &str) -> bool {
-        self.line("reasoning", name).is_some()
     }
 
     /// Finds the line of a name of a kind that holds in this version.
@@ -170,20 +152,17 @@ mod tests {
         assert_eq!((old.min_capability("fp8"), new.min_capability("fp8")), (Some((8, 0)), Some((7, 5))));
         assert_eq!((new.min_capability("fp_quant"), new.min_capability("awqq")), (Some((10, 0)), None));
         assert!(old.has_method("gguf") && !new.has_method("gguf"));
-        assert!(new.has_tool_parser("hermes") && !new.has_tool_parser("hermess"));
-        assert!(new.has_reasoning_parser("deepseek_r1") && !new.has_reasoning_parser("deepseek-r1"));
         assert!(new.needs_checkpoint("awq") && !new.needs_checkpoint("fp8") && !new.needs_checkpoint("mxfp8"));
         assert!(new.refuses_float16("gemma3") && !new.refuses_float16("gemma4"));
         assert!(new.asserts("draft-vocabulary") && new.asserts("experts") && !new.asserts("expert-parallel"));
         let sglang = engine_facts("sglang", "0.5.23").unwrap();
         assert!(sglang.needs_checkpoint("gptq") && !sglang.needs_checkpoint("fp8") && sglang.asserts("quantization"));
-        assert!(sglang.has_reasoning_parser("deepseek-r1") && sglang.serves("LlamaForCausalLM"));
+        assert!(sglang.serves("LlamaForCausalLM"));
         assert!(!sglang.source().is_empty());
     }
 
     #[test]
     fn other_versions_are_not_known() {
         assert_eq!((engine_facts("vllm", "0.33"), engine_facts("vim", "9.0")), (None, None));
-        assert!(engine_versions("vllm").count() >= 22 && engine_versions("vim").next().is_none());
     }
 }

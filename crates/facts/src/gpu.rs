@@ -109,7 +109,7 @@ mod tests {
         let names = |name| gpus_named(name).iter().map(|gpu| gpu.name).collect::<Vec<_>>();
         assert_eq!(names("A100-40GB"), ["A100-PCIE-40GB", "A100-SXM-40GB"]);
         assert_eq!(names("H200-141GB"), ["H200-NVL-141GB", "H200-SXM-141GB"]);
-        // Another size, a word that is no form, and a part of a GPU.
+        // Another size, a word that is not a form, and a part of a GPU.
         for name in ["H100-81GB", "RTX-96GB", "RTX-PRO-96GB", "", "-", "A100-SXM4-80GB-MIG-1g.10gb"] {
             assert!(gpus_named(name).is_empty(), "{name}");
         }

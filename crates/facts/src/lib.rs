@@ -20,7 +20,7 @@ mod line;
 mod model;
 mod quantization_blocks;
 
-pub use engine::{EngineFacts, engine_facts, engine_versions};
+pub use engine::{EngineFacts, engine_facts};
 pub use gpu::{Gpu, gpu, gpu_by_label, gpu_names, gpus_named};
 pub use instance_type::{InstanceType, instance_type, instance_type_names};
 pub use kaito_preset::kaito_preset_model;

@@ -29,5 +29,5 @@ declare_codes! {
 
     // Translation
     UNKNOWN_OVERRIDE = "KF0503" "unknown-override" Warning "a provider override that does not exist";
-    DROPPED_OVERRIDE = "KF0519" "dropped-override" Error "a provider override that airunway merges, and kubefoundry would drop";
+    DROPPED_OVERRIDE = "KF0519" "dropped-override" Error "a provider override that airunway merges, but kubefoundry would drop";
 }

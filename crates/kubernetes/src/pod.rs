@@ -179,7 +179,7 @@ pub struct Container {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum ContainerProbe {
-    /// A command of ours.
+    /// One of our commands.
     Command(Probe),
     /// A probe as the user wrote it (core/v1 Probe).
     Written(Value),

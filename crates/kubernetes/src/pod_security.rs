@@ -153,13 +153,13 @@ impl Judge<'_> {
         let is = |name: &str| key.eq_ignore_ascii_case(name);
         let is_true = *field == Value::Bool(true);
         if is("hostIPC") && is_true && !self.policy.host_ipc {
-            self.add("hostIPC", path, field, "no IPC namespace of a node", Permission::HostIpc);
+            self.add("hostIPC", path, field, "no host IPC", Permission::HostIpc);
         } else if is("hostNetwork") && is_true {
-            self.refuse("hostNetwork", path, field, "no network of a node");
+            self.refuse("hostNetwork", path, field, "no host networking");
         } else if is("hostPID") && is_true {
-            self.refuse("hostPID", path, field, "no process namespace of a node");
+            self.refuse("hostPID", path, field, "no host PID namespace");
         } else if is("hostPort") && field.is_number() && field.as_f64() != Some(0.0) {
-            self.refuse("hostPort", path, field, "no port of a node");
+            self.refuse("hostPort", path, field, "no host ports");
         } else if is("hostPath") && field.is_object() {
             self.check_host_path(field, path);
         } else if is("securityContext") {
@@ -184,10 +184,10 @@ impl Judge<'_> {
             return;
         }
         let expected = match allowed.as_slice() {
-            [] => "no directory of a node".to_owned(),
+            [] => "no directory of the host".to_owned(),
             prefixes => {
                 let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
-                format!("only directories of a node in {}, without \"..\"", one_of(&prefixes))
+                format!("only directories of the host in {}, without \"..\"", one_of(&prefixes))
             }
         };
         let permission = if components(directory_text).is_some() {
@@ -252,7 +252,7 @@ impl Judge<'_> {
         for (path, options) in fields_of(context, "windowsOptions", path) {
             for (path, process) in fields_of(options, "hostProcess", &path) {
                 if *process == Value::Bool(true) {
-                    self.refuse("hostProcess", &path, process, "no processes of a Windows node");
+                    self.refuse("hostProcess", &path, process, "no host processes on Windows");
                 }
             }
         }

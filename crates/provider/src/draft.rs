@@ -66,11 +66,6 @@ pub fn items_at<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the strings of the list at a JSON pointer. Items of other types are skipped.
-pub fn strings_at(value: &Value, pointer: &str) -> Vec<String> {
-    items_at(value, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
 /// Returns the entries of the mapping at a JSON pointer whose values are strings.
 pub fn string_entries_at(value: &Value, pointer: &str) -> Map<String, Value> {
     let mapping = value.pointer(pointer).and_then(Value::as_object).cloned().unwrap_or_default();

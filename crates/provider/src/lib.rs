@@ -103,7 +103,7 @@ impl ProviderInfo {
     }
 
     /// Returns the runtime version whose facts are used for a version that a user names, and how they relate. `None` if
-    /// the text is no version such as `1.4.0` or `1.4.0-cuda13`, or the provider has no runtimes.
+    /// the text is not a version such as `1.4.0` or `1.4.0-cuda13`, or the provider has no runtimes.
     ///
     /// ```
     /// use kubefoundry_provider::{Provider, RuntimeMatch};

@@ -281,7 +281,7 @@ pub fn paths_ending_in(kind: &DocumentedKind, keys: &str) -> Vec<String> {
     found
 }
 
-/// Suggests fields for a text that is no path: one whose first part is misspelt, or the end of a path. `None` if the text
+/// Suggests fields for a text that is not a path: one whose first part is misspelt, or the end of a path. `None` if the text
 /// is like no field.
 ///
 /// ```

@@ -100,6 +100,10 @@ fn syntax_message(kind: &ErrorKind) -> String {
             "`: ` where no key is allowed; expected one key per line, or quotes around a value that contains `: `"
                 .to_owned()
         }
+        ErrorKind::InvalidColonPlacement => {
+            "`: ` inside a `[` or `{` that is not closed; expected its closing bracket, or a key on the same line"
+                .to_owned()
+        }
         ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
             "a line that is neither `key: value` nor part of the value before it; expected `:` after a key".to_owned()
         }

@@ -380,7 +380,7 @@ impl<'t> Documents<'t> {
     /// Reports that the text has too many documents.
     fn report_too_many_documents(&mut self, document_start: Span) {
         let at = Span { start: document_start.start, end: document_start.start };
-        let what = "a text of too many documents";
+        let what = "a text with too many documents";
         self.failures.push(limit_exceeded(FailureKind::TooManyDocuments, at, what, self.limits.documents));
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const HEAD: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n";
 
-/// What is no ResourceList comes back as it was: a client that would have failed to read it fails still, and one that
+/// What is not a ResourceList comes back as it was: a client that would have failed to read it fails still, and one that
 /// ignores the exit status loses nothing.
 #[test]
 fn what_is_no_resource_list_is_echoed() {
@@ -54,7 +54,7 @@ fn output_is_never_empty() {
     }
 }
 
-/// Results of an earlier function that are no list, or have odd entries, are no reason to fail or to write them again.
+/// Results of an earlier function that are not a list, or have odd entries, are no reason to fail or to write them again.
 #[test]
 fn odd_results_of_others_are_no_error_of_ours() {
     for results in ["nope", "{a: b}", "[]", "[fatal]", "[{severity: fatal}]", "[{message: m}]", "~"] {

@@ -150,8 +150,8 @@ fn what_is_new_is_complete_and_has_a_place_of_its_own() {
     assert!(new > 30, "{new} new objects");
 }
 
-/// What clients take for something else, or refuse: a list without `items` is applied as an object, results that are no
-/// list cannot be read, severities that are not known are printed as they are.
+/// What clients take for something else, or refuse: a list without `items` is applied as an object, results that are not
+/// a list cannot be read, severities that are not known are printed as they are.
 #[test]
 fn answers_have_the_shape_that_clients_read() {
     for case in cases() {

@@ -29,7 +29,7 @@ fn an_argument_is_an_error_with_the_whole_list() {
     assert_eq!(results, serde_json::json!([{"message": says, "severity": "error"}]));
 }
 
-/// So does what is no list, and in place of nothing at all an empty list.
+/// So does input that is not a list; for no input at all, an empty list is written.
 #[test]
 fn an_argument_is_an_error_whatever_is_given() {
     let answer = program(&["x"], "no list\n");
@@ -39,7 +39,7 @@ fn an_argument_is_an_error_whatever_is_given() {
     assert_eq!(resource_list(&answer.stdout)["items"], serde_json::json!([]));
 }
 
-/// Without arguments it runs; help and version are no errors, and wait for no list.
+/// Without arguments it runs; help and version are not errors, and do not wait for a list.
 #[test]
 fn it_runs_without_arguments() {
     let answer = program(&[], &format!("{HEAD}- {}", deployment("phi", "")));

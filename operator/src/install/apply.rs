@@ -101,7 +101,7 @@ impl Installer {
             return Ok(());
         }
         Err(Failure::refused(format!(
-            "the API server has Kubernetes {}.{}, and kubefoundry needs 1.{MIN_KUBERNETES_MINOR} or newer: an older one calls the webhooks for every finalizer, so nothing could be deleted while they do not answer",
+            "the API server has Kubernetes {}.{}, but kubefoundry needs 1.{MIN_KUBERNETES_MINOR} or newer: an older one calls the webhooks for every finalizer, so nothing could be deleted while they do not answer",
             version.major, version.minor
         )))
     }

@@ -86,7 +86,7 @@ impl Installer {
         Ok(Some(object_from_dynamic(namespaces, None, found)))
     }
 
-    /// Deletes an object, but not one that got its name in the meantime. A missing object is no error.
+    /// Deletes an object, but not one that got its name in the meantime. A missing object is not an error.
     ///
     /// Waits for Deployments, whose pods write as long as they run, and for CRDs: one that is applied again during its
     /// deletion is deleted all the same.

@@ -85,7 +85,7 @@ impl Memory {
         }
     }
 
-    /// Records the `resourceVersion` of the deployment as the apiserver returned it after a write. Where it is no number,
+    /// Records the `resourceVersion` of the deployment as the apiserver returned it after a write. Where it is not a number,
     /// the cache is not checked for lag.
     pub(crate) fn record_write(&mut self, version: Option<u64>, now: Moment) {
         self.written = version.map(|version| Write { version, at: now });

@@ -31,7 +31,7 @@ pub(crate) trait Registry: Sync {
     /// Decides a deployment, with the allow list of its namespace and without regard to an earlier selection.
     fn decide(&self, deployment: &Value) -> Decision;
 
-    /// Whether a provider is registered, or has a controller of ours.
+    /// Whether a provider is registered, or has one of our controllers.
     fn is_known(&self, provider: &str) -> bool;
 
     /// Whether a selector runs, in this process or another.

@@ -3,7 +3,7 @@
 //! Server-side apply refuses to change a field of another manager (409). That protects colleagues from each other: a
 //! provider waits until the one before it has given up its fields. But a client that writes the status with `Update`
 //! (kubectl edit, a controller built on client-go) owns its fields for ever, and so does a controller that is gone. The
-//! contract of the API assigns each field to one of our managers, so those are no colleagues, and are overruled.
+//! contract of the API assigns each field to one of our managers, so those are not colleagues, and are overruled.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
@@ -271,10 +271,10 @@ mod tests {
         // A colleague among strangers is waited for.
         let both = [entry("kubectl-patch", "Update", &phase()), entry("dynamo-provider", "Apply", &phase())];
         assert!(!overruled(&both, &running));
-        // An equal value, or one of our fields, is no conflict.
+        // An equal value, or one of our fields, is not a conflict.
         assert!(!overruled(&[entry("kubectl-patch", "Update", &phase())], &json!({"phase": "Failed"})));
         assert!(!overruled(&[entry("kaito-provider", "Apply", &phase())], &running));
-        // A condition of another controller in the same list is none either.
+        // Nor is a condition that another controller owns in the same list.
         let ready = json!({"conditions": [{"type": "Ready", "status": "False"}]});
         let validated = json!({"conditions": [{"type": "Validated", "status": "False"}]});
         assert!(overruled(&[entry("kubectl-patch", "Update", &phase())], &ready));

@@ -20,7 +20,7 @@
 //! - [`metrics`]: Prometheus metrics. Like `kubert::runtime::RuntimeMetrics`; the names are those of the specification,
 //!   and each deployment needs little memory.
 //!
-//! kubert itself is no option today: kubert 0.25 builds on kube 1.1, the operator on kube 5, and their clients are
+//! kubert itself is not an option today: kubert 0.25 builds on kube 1.1, the operator on kube 5, and their clients are
 //! different types. Each module says what else it does differently.
 
 pub(crate) mod admin;

@@ -7,7 +7,7 @@
 //! controller (the real functions) ─┘
 //! ```
 //! The requests are answered by `server`, which `differential` compares with a real apiserver.
-//! What neither changes the cluster nor depends on it (events, metrics) is no step. Two controllers run request by request
+//! What neither changes the cluster nor depends on it (events, metrics) is not a step. Two controllers run request by request
 //! with caches that lag behind; the others run each reconciliation in one step. A reconciliation that asks for nothing
 //! leaves its controller as it was: it may observe again, also an older version, which allows more than a watch does.
 //!

@@ -62,7 +62,7 @@ async fn follow<K>(
                     tracing::info!(watch = what, "the watch works again");
                     is_broken = false;
                 }
-                // The pages of a list that is not complete are no state to work with.
+                // The pages of an incomplete list are not a state to work with.
                 if !matches!(event, Event::InitApply(_)) {
                     meter.succeed();
                 }

@@ -19,7 +19,7 @@ use crate::observed::ObjectView;
 /// Maximum number of errors in a response; more would not be read.
 const MAX_ERRORS: usize = 100;
 
-/// Errors that are no fault of the object. The deployment is stored, and waits (OP-1.3).
+/// Errors that are not the fault of the object. The deployment is stored, and waits (OP-1.3).
 const ALWAYS_ADMITTED: &[&Code] = &[&codes::NO_HEALTHY_PROVIDER];
 
 /// Errors without meaning before the first provider has registered.
@@ -157,7 +157,7 @@ struct Findings {
 }
 
 impl Findings {
-    /// Sorts the diagnostics of a deployment. Errors that are no fault of it become warnings.
+    /// Sorts the diagnostics of a deployment. Errors that are not its fault become warnings.
     fn new(diagnostics: &[Diagnostic], evaluators: &Evaluators) -> Self {
         let session = &evaluators.session;
         let has_providers = session.provider_names().next().is_some();

@@ -290,7 +290,7 @@ async fn an_upgrade_keeps_the_shape_of_the_installation() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    // Another user's argument is kept as well, and is no conflict.
+    // Another user's argument is kept as well, and is not a conflict.
     let mut arguments = before["pod"]["containers"][0]["args"].as_array().unwrap().clone();
     arguments.push("--heartbeat-interval=20s".into());
     let patch = json!({"spec": {"template": {"spec": {"containers": [{"name": "operator", "args": arguments}]}}}});

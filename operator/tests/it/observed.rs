@@ -151,7 +151,7 @@ async fn events_about_a_flapping_deployment_are_combined() {
     assert!((15..=25).contains(&all), "{all}");
 }
 
-/// A namespace that is deleted takes its deployments with it. What the apiserver refuses meanwhile is no error.
+/// A namespace that is deleted takes its deployments with it. What the apiserver refuses meanwhile is not an error.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_deletion_of_a_namespace_is_no_error() {
     let Some(plane) = ControlPlane::start().await else { return };

@@ -69,7 +69,7 @@ fn custom_release(
     findings: &mut Findings<'_>,
 ) -> FoundRelease {
     let declared = settings.runtime_version.as_deref();
-    // The tag of an image without Dynamo, which is reported elsewhere, is no version of Dynamo.
+    // The tag of an image without Dynamo, which is reported elsewhere, is not a version of Dynamo.
     if known_images::contents(image).is_some_and(|contents| !matches!(contents, ImageContents::Dynamo(_))) {
         return FoundRelease { relation: RuntimeMatch::NearestOlder, ..default_release(context) };
     }

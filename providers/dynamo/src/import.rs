@@ -25,7 +25,7 @@ const MODE_FLAG: &str = "disaggregation-mode";
 const AGGREGATED_MODE: &str = "agg";
 
 /// The reason for an assumed number of GPUs.
-const NO_GPUS: &str = "the object requests no GPU, and the engine needs one for each parallel rank";
+const NO_GPUS: &str = "the object requests no GPU, but the engine needs one for each parallel rank";
 
 /// Imports a graph.
 pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {

@@ -31,7 +31,7 @@ const RUNTIME_POINTER: &str = "/metadata/annotations/kaito.sh~1runtime";
 /// The help about a preset that runs with Transformers.
 const RUNTIME_HELP: &str = "KAITO runs it with Transformers as long as the annotation is there; remove it to run vLLM";
 /// The reason for an assumed model id.
-const ID_IN_IMAGE: &str = "the model is in the image, and the object does not name it";
+const ID_IN_IMAGE: &str = "the model is in the image, but the object does not name it";
 
 /// Imports an object of either kind.
 pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
@@ -48,7 +48,8 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     };
     let nodes = count_at(source.object, "/resource/count").unwrap_or(1);
     if nodes > 1 && inference.get("preset").is_none() {
-        let reason = format!("it runs its template on {nodes} nodes (resource.count), and a ModelDeployment on one");
+        let reason =
+            format!("it runs its template on {nodes} nodes (resource.count), but a ModelDeployment runs on one");
         return Err(ImportRefusal(reason));
     }
     let mut draft = match (inference.pointer("/preset/name"), inference.pointer("/template")) {
@@ -114,7 +115,7 @@ fn set_nodes(nodes: u32, draft: &mut Draft) {
 /// dropped there (config/crd/bases).
 fn read_older_version(source: &ImportSource<'_>, draft: &mut Draft) {
     let Some(older) = source.string_at("/apiVersion").filter(|version| *version == OLDER_VERSION) else { return };
-    let message = format!("apiVersion is {older:?}, and the rendering has {API_VERSION:?}, in which KAITO stores it");
+    let message = format!("apiVersion is {older:?}, but the rendering has {API_VERSION:?}, in which KAITO stores it");
     draft.resolutions.push((message, VERSION_HELP));
     draft.equivalents.texts.push((older.to_owned(), API_VERSION.to_owned()));
     if source.string_at("/kind") == Some("Workspace") && !draft.overrides.contains_key("instanceType") {
@@ -128,7 +129,7 @@ fn read_older_version(source: &ImportSource<'_>, draft: &mut Draft) {
 fn import_preset(name: &str, inference: &Value, source: &ImportSource<'_>) -> Draft {
     let mut draft = Draft::new(EngineType::Vllm);
     if let Some(runtime) = source.string_at(RUNTIME_POINTER).filter(|runtime| *runtime == OTHER_RUNTIME) {
-        let message = format!("the annotation {RUNTIME} is {runtime:?}, and the import has the engine vllm");
+        let message = format!("the annotation {RUNTIME} is {runtime:?}, but the import has the engine vllm");
         draft.resolutions.push((message, RUNTIME_HELP));
     }
     draft.model_id = Some(name.to_owned());

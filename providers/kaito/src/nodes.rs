@@ -170,13 +170,13 @@ fn check_gpus(instance_type: &str, deployment: &Deployment, is_preset: bool, fin
     let worker_gpus = deployment.workload.workers().iter().map(|worker| worker.gpu_count.value).max().unwrap_or(0);
     let Some(known) = find_instance_type(instance_type) else {
         let message = if instance_type.starts_with("Standard_D") && (is_preset || worker_gpus > 0) {
-            format!("{path} is {instance_type}, and virtual machines of Azure's D series have no GPU")
+            format!("{path} is {instance_type}, but virtual machines of Azure's D series have no GPU")
         } else if !instance_type.starts_with("Standard_N") && !instance_type.starts_with("Standard_D") {
             format!("{path} is {instance_type:?}, which KAITO does not know, and it refuses such a type")
         } else {
             return;
         };
-        // A name of the D series is right in itself, so it is no misspelling of another.
+        // A name of the D series is right in itself, so it is not a misspelling of another.
         let is_misspelled = !instance_type.starts_with("Standard_D");
         let closest = closest(instance_type, kubefoundry_facts::instance_type_names()).filter(|_| is_misspelled);
         let help = closest.map_or_else(

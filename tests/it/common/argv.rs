@@ -88,7 +88,7 @@ fn argparse(tables: &[FlagTable], argv: &[String]) -> Result<Parsed, String> {
     let mut elements = argv.iter().peekable();
     while let Some(element) = elements.next() {
         let Some(flag) = element.strip_prefix("--").filter(|flag| !flag.is_empty()) else {
-            return Err(format!("{element:?} is no flag, and no flag's value"));
+            return Err(format!("{element:?} is neither a flag nor the value of one"));
         };
         let (name, joined) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value.to_owned())));
         let known = tables.iter().find_map(|table| table.lookup(name)).map(|(flag, _)| flag);
@@ -132,7 +132,7 @@ fn llama_server(table: FlagTable, argv: &[String]) -> Result<Parsed, String> {
     let mut parsed = Parsed::new();
     let mut elements = argv.iter();
     while let Some(element) = elements.next() {
-        let name = element.strip_prefix("--").ok_or_else(|| format!("{element:?} is no flag"))?;
+        let name = element.strip_prefix("--").ok_or_else(|| format!("{element:?} is not a flag"))?;
         let value = match table.lookup(name).map(|(flag, _)| flag.kind) {
             Some(FlagKind::Switch | FlagKind::Pair) => None,
             Some(_) => Some(elements.next().ok_or_else(|| format!("--{name} has no value"))?.clone()),
@@ -151,6 +151,6 @@ fn local_ai(index: usize, element: &str) -> Result<(String, Vec<String>), String
     match element.strip_prefix("--").map(|flag| flag.split_once('=').unwrap_or((flag, ""))) {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), vec![value.to_owned()])),
         None if index == 0 && !element.starts_with('-') => Ok((String::new(), vec![element.to_owned()])),
-        _ => Err(format!("{element:?} is no flag")),
+        _ => Err(format!("{element:?} is not a flag")),
     }
 }

@@ -26,7 +26,7 @@ static SCHEMAS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
     ];
     let compile = |(kind, file)| {
         let schema: Value = serde_json::from_str(&schema_file(file)).unwrap();
-        assert!(jsonschema::meta::is_valid(&schema), "{file} is no JSON Schema");
+        assert!(jsonschema::meta::is_valid(&schema), "{file} is not JSON Schema");
         (kind, jsonschema::draft7::new(&schema).unwrap())
     };
     files.into_iter().map(compile).collect()

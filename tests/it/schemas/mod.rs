@@ -44,7 +44,7 @@ fn prune(value: &mut Value) {
     }
 }
 
-/// Returns the API group and the kind of an object, if it is one of ours.
+/// Returns the API group and the kind of an object, if its kind is one of kubefoundry.
 fn kind_of(object: &Value) -> Option<(&'static ApiGroup, &str)> {
     let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
     let api_group = ApiGroup::find(group).filter(|api_group| api_group.version == version)?;

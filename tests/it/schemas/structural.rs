@@ -15,7 +15,7 @@ fn crds_are_structural() {
 }
 
 fn check(schema: &Value, path: &str) {
-    let fields = schema.as_object().unwrap_or_else(|| panic!("{path} is no schema"));
+    let fields = schema.as_object().unwrap_or_else(|| panic!("{path} is not a schema"));
     let has = |key: &str| fields.contains_key(key);
     for key in ["$ref", "definitions", "patternProperties", "dependencies", "if", "const", "id"] {
         assert!(!has(key), "{path} has {key}");
@@ -26,7 +26,7 @@ fn check(schema: &Value, path: &str) {
     let kept = schema["x-kubernetes-preserve-unknown-fields"] == true;
     assert!(has("type") || int_or_string || kept, "{path} has no type");
     assert!(!(has("properties") && has("additionalProperties")), "{path} has both kinds of properties");
-    assert!(!has("properties") || schema["type"] == "object", "{path} has properties and is no object");
+    assert!(!has("properties") || schema["type"] == "object", "{path} has properties and is not an object");
     assert_eq!(has("items"), schema["type"] == "array", "{path}: a list has items");
     if int_or_string {
         assert_eq!(schema["anyOf"], json!([{"type": "integer"}, {"type": "string"}]), "{path}");

@@ -25,7 +25,7 @@ declare_codes! {
     OPERATOR_ONLY_SETTING = "KF0755" "actor-operator-only-setting" Info "a setting of a transport that only the Asya operator uses";
     RUNTIME_SCRIPT = "KF0756" "actor-runtime-script" Warning "the ConfigMap asya-runtime, which must be in the cluster" [OncePerRun];
     RUNTIME_SCRIPT_MISSING = "KF0757" "actor-runtime-script-missing" Error "a ConfigMap asya-runtime without the script";
-    QUEUE_NOT_CREATED = "KF0758" "actor-queue-not-created" Warning "a queue that must exist, and that nothing in the input creates";
+    QUEUE_NOT_CREATED = "KF0758" "actor-queue-not-created" Warning "a queue that must exist, but that nothing in the input creates";
     SIDECAR_IMAGE = "KF0759" "actor-sidecar-image" Warning "an image of the sidecar that no registry has, or of another release" [OncePerRun];
 
     // Binding

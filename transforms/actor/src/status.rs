@@ -309,26 +309,6 @@ pub fn is_managed(object: &Value) -> bool {
     inject::managed_by(object).is_some()
 }
 
-/// Returns whether only the replicas in the specification of a workload changed. Autoscalers make such changes, which
-/// need no reconciliation.
-///
-/// ```
-/// use kubefoundry_actor::status::only_replicas_changed;
-/// use serde_json::json;
-/// let with = |replicas: i32, paused: bool| json!({"spec": {"replicas": replicas, "paused": paused}});
-/// assert!(only_replicas_changed(&with(1, false), &with(3, false)));
-/// assert!(!only_replicas_changed(&with(1, false), &with(3, true)));
-/// assert!(!only_replicas_changed(&with(1, false), &with(1, false)));
-/// ```
-pub fn only_replicas_changed(old: &Value, new: &Value) -> bool {
-    let parts = |object: &Value| {
-        let mut spec = object.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
-        (spec.shift_remove("replicas"), spec)
-    };
-    let ((was, before), (is, after)) = (parts(old), parts(new));
-    before == after && was != is
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

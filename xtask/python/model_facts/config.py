@@ -18,7 +18,7 @@ class Config:
         self.text = next((whole[part] for part in TEXT_PARTS if isinstance(whole.get(part), dict)), whole)
 
     def get(self, *keys):
-        """The value of the first key that has one. Null is no value."""
+        """The value of the first key that has one. Null is not a value."""
         for part in (self.text, self.whole):
             for key in keys:
                 if part.get(key) is not None:

@@ -19,9 +19,9 @@ pub(crate) fn gpus(sources: &Path) -> Result<Vec<Record>, Failure> {
 pub(crate) fn gpu(record: Record) -> Result<Record, String> {
     let name = &record.name;
     let nominal = bytes(record.get("nominal").ok_or_else(|| format!("{name}: no `nominal`"))?)
-        .ok_or_else(|| format!("{name}: `nominal` is no size"))?;
+        .ok_or_else(|| format!("{name}: `nominal` is not a size"))?;
     let reported = match record.get("reported") {
-        Some(size) => bytes(size).ok_or_else(|| format!("{name}: `reported` is no size"))?,
+        Some(size) => bytes(size).ok_or_else(|| format!("{name}: `reported` is not a size"))?,
         None => nominal / 100 * REPORTED_PERCENT,
     };
     if reported > nominal {
@@ -53,7 +53,7 @@ pub(crate) fn instance_types(sources: &Path, gpus: &[Record]) -> Result<Vec<Reco
 pub(crate) fn instance_type(record: Record, gpus: &[Record]) -> Result<Record, String> {
     let name = &record.name;
     let text = |key: &str| record.get(key).ok_or_else(|| format!("{name}: no `{key}`"));
-    let count: u64 = text("gpus")?.parse().map_err(|_| format!("{name}: `gpus` is no number"))?;
+    let count: u64 = text("gpus")?.parse().map_err(|_| format!("{name}: `gpus` is not a number"))?;
     let gpu = text("gpu")?;
     let memory = gpus
         .iter()

@@ -54,7 +54,7 @@ fn a_manual_change_fails_the_check() {
     for (file, from, to, reason) in [
         ("DATA/models.txt", "heads=128", "heads=127", "stale"),
         ("DATA/engines.txt", "vllm/tool/hermes", "vllm/tool/hermess", "stale"),
-        ("SOURCES/gpus.txt", "nominal=24Gi", "nominal=24", "`nominal` is no size"),
+        ("SOURCES/gpus.txt", "nominal=24Gi", "nominal=24", "`nominal` is not a size"),
         ("SOURCES/gpus.txt", "nominal=24Gi", "nominal=20Gi", "reports more than the nominal size"),
         ("SOURCES/instance-types.txt", "gpu=L4-24GB", "gpu=L5-24GB", "there is no GPU L5-24GB"),
         ("SOURCES/models/kaito.txt", "kvHeads=8", "kvheads=8", "unknown key `kvheads`"),

@@ -115,7 +115,7 @@ const MAY_BE_EMPTY: &[&str] = &["dropped", "bfloat16", "assertion"];
 /// Returns the facts of an engine. A kind is a list of names, or a map of names to values that may be null.
 fn engine_facts(kinds: &Value) -> Result<Vec<Fact>, String> {
     let mut facts = Vec::new();
-    for (kind, names) in kinds.as_object().ok_or("the facts are no map")? {
+    for (kind, names) in kinds.as_object().ok_or("the facts are not a map")? {
         let fact = |name: &str, value: Option<&str>| Fact {
             kind: kind.clone(),
             name: name.to_owned(),

@@ -94,7 +94,7 @@ fn mark_up(schema: &mut Value) {
                 return;
             }
             let replace = |(keyword, value): (String, Value)| match value.as_str() {
-                // A property of this name is no text.
+                // A property of this name is not text.
                 Some(text) if keyword == "description" => documented(text).0.into_iter().collect::<Vec<_>>(),
                 _ => vec![(keyword, value)],
             };

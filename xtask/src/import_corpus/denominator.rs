@@ -14,7 +14,7 @@ const OTHER_WORKLOADS: [(&str, &str); 5] = [
     ("disaggregation-mode encode", "has a worker that only encodes"),
     ("encode-worker", "has a worker that only encodes"),
 ];
-/// Fields whose texts a shell or a program reads, so that a dollar sign in them is no placeholder.
+/// Fields whose texts a shell or a program reads, so that a dollar sign in them is not a placeholder.
 const READ_BY_PROGRAMS: [&str; 6] = ["command", "args", "env", "envs", "data", "annotations"];
 
 /// Returns the rule by which an object does not count, or `None` for a whole one.

@@ -98,7 +98,7 @@ fn the_sums_and_the_provenance_have_every_file_and_image() {
     let build = &statement["predicate"]["buildDefinition"];
     assert_eq!(build["externalParameters"]["profile"], "release");
     assert_eq!(build["resolvedDependencies"][0]["digest"]["gitCommit"], COMMIT);
-    // The statement is no subject of itself, and neither are the sums.
+    // The statement is not a subject of itself, and neither are the sums.
     described(&folder).unwrap();
     assert_eq!(read(&folder, "SHA256SUMS"), first);
 }

@@ -1,7 +1,7 @@
 //! Values that a shell offers for arguments that also accept others. The name of an argument's value tells which: an
 //! argument `PROVIDER` gets the names of providers.
 //!
-//! They are no part of the arguments themselves, where clap would refuse all other values.
+//! They are not part of the arguments themselves, where clap would refuse all other values.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command};

@@ -48,7 +48,7 @@ _kubefoundry_words() {
 @PATHS@}
 "#;
 
-/// A part of [`BASH_WORDS`] for a command that takes files and other values: it adds files after a word that is no option,
+/// A part of [`BASH_WORDS`] for a command that takes files and other values: it adds files after a word that is not an option,
 /// or an option without a value.
 const BASH_PATHS: &str = r#"    if [[ " ${COMP_WORDS[*]:1:COMP_CWORD-1} " == *" @COMMAND@ "* && "${cur}" != -* ]]; then
         case "${prev}" in

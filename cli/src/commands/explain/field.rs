@@ -34,7 +34,7 @@ pub(super) fn parse_fields(arguments: &[PathBuf]) -> Result<Vec<FieldEntry>, Fie
     Ok(names.iter().flatten().map(|name| find_field(name)).collect::<Result<_, _>>()?)
 }
 
-/// Refuses an argument that is no path, and like a field. Without this, the error would be about a file.
+/// Refuses an argument that is not a path, and like a field. Without this, the error would be about a file.
 pub(super) fn refuse_misspelt_fields(arguments: &[PathBuf]) -> Result<(), FieldError> {
     let missing = arguments.iter().filter(|argument| !argument.exists()).filter_map(|argument| argument.to_str());
     for given in missing {

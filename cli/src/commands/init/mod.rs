@@ -134,7 +134,7 @@ fn choose_engine(args: &InitArgs, model: &str, respondent: &mut Respondent<'_>) 
     let expected = one_of(&names);
     let find = |name: &str| {
         let found = EngineType::VARIANTS.iter().find(|(known, _)| *known == name).map(|(_, engine)| *engine);
-        found.ok_or_else(|| format!("{name:?} is no engine, expected {expected}"))
+        found.ok_or_else(|| format!("{name:?} is not an engine, expected {expected}"))
     };
     let is_gguf = model.to_ascii_lowercase().contains("gguf");
     let default = if is_gguf { EngineType::Llamacpp } else { EngineType::Vllm };
@@ -169,7 +169,7 @@ fn choose_provider(args: &InitArgs, respondent: &mut Respondent<'_>) -> Result<O
     let find = |name: &str| match BUILTIN.find_provider(name) {
         Some(provider) => Ok(Some(provider.name())),
         None if name == BY_RULES => Ok(None),
-        None => Err(format!("{name:?} is no provider, expected {expected}")),
+        None => Err(format!("{name:?} is not a provider, expected {expected}")),
     };
     Ok(respondent.ask(&question, find)?)
 }
@@ -206,7 +206,7 @@ fn choose_gpus(
         },
         default: default.map(|count| count.to_string()),
     };
-    let parse = |text: &str| text.parse().map_err(|_| format!("{text:?} is no number of GPUs"));
+    let parse = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a number of GPUs"));
     Ok(respondent.ask(&question, parse)?)
 }
 
@@ -247,7 +247,7 @@ fn choose_ci(args: &InitArgs, respondent: &mut Respondent<'_>) -> Result<CiSyste
     };
     let parse = |text: &str| {
         CiSystem::from_str(text, false)
-            .map_err(|_| format!("{text:?} is no CI system, expected one of github, gitlab, none"))
+            .map_err(|_| format!("{text:?} is not a CI system, expected one of github, gitlab, none"))
     };
     Ok(respondent.ask(&question, parse)?)
 }
@@ -255,7 +255,7 @@ fn choose_ci(args: &InitArgs, respondent: &mut Respondent<'_>) -> Result<CiSyste
 fn parse_label(text: &str) -> Result<String, String> {
     match dns_1123_label(text) {
         Ok(()) => Ok(text.to_owned()),
-        Err(expected) => Err(format!("{text:?} is no name, expected {expected}")),
+        Err(expected) => Err(format!("{text:?} is not a name, expected {expected}")),
     }
 }
 

@@ -8,7 +8,7 @@ use kubefoundry_yaml::text::printable;
 /// Reasons why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QuestionError {
-    #[error("{flag} is required where standard input is no terminal: {expected}")]
+    #[error("{flag} is required where standard input is not a terminal: {expected}")]
     Missing { flag: &'static str, expected: String },
     #[error("the input ended before the question about {0} was answered")]
     Ended(&'static str),
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn number(text: &str) -> Result<u32, String> {
-        text.parse().map_err(|_| format!("{text:?} is no number"))
+        text.parse().map_err(|_| format!("{text:?} is not a number"))
     }
 
     fn question(default: Option<&str>) -> Question<'static> {
@@ -96,7 +96,7 @@ mod tests {
         let (answer, output) = ask("two\n\n 2 \n", None);
         assert_eq!(answer.unwrap(), 2);
         let asked = "GPUs (a number): ";
-        assert_eq!(output, format!("{asked}\"two\" is no number\n{asked}\"\" is no number\n{asked}"));
+        assert_eq!(output, format!("{asked}\"two\" is not a number\n{asked}\"\" is not a number\n{asked}"));
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(Respondent::Defaults.ask(&question(Some("4")), number).unwrap(), 4);
         for default in [None, Some("none")] {
             let message = Respondent::Defaults.ask(&question(default), number).unwrap_err().to_string();
-            assert_eq!(message, "--gpus is required where standard input is no terminal: a number");
+            assert_eq!(message, "--gpus is required where standard input is not a terminal: a number");
         }
     }
 }

@@ -77,7 +77,7 @@ impl Baseline {
     /// Reads a baseline.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no baseline of this version.
+    /// If the file cannot be read, or is not a baseline of this version.
     pub(super) fn read(path: &Path) -> Result<Self, BaselineError> {
         let failed = |source| BaselineError::File { path: path.to_owned(), source };
         Self::parse(path, &fs::read_to_string(path).map_err(failed)?)

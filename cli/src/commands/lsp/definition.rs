@@ -1,7 +1,7 @@
 //! Go to definition: from a patch of a kustomization to the object that it patches, and from the entries of a
 //! kustomization to their files.
 //!
-//! Only files of the workspace folder are looked at, as they were read; a path that leads out of the folder is no place.
+//! Only files of the workspace folder are looked at, as they were read; a path that leads out of the folder is not a place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};

@@ -154,7 +154,7 @@ struct Collector {
 }
 
 impl Collector {
-    /// A text without a ModelDeployment is no error in an editor.
+    /// A text without a ModelDeployment is not an error in an editor.
     fn add_default_options(&mut self) {
         let options = json!({"apiVersion": render::API_VERSION, "kind": "Render", "allowEmpty": true});
         self.sources.add_for(Purpose::Options, input::COMMAND_LINE, options.to_string());

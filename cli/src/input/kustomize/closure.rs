@@ -330,7 +330,7 @@ impl Walker<'_> {
         let names = || shape.fields().map(|(name, _)| *name);
         let same = names().find(|name| is_same_word(name, key));
         let meant = same.or_else(|| closest(key, names())).map(|name| format!("did you mean {name}?"));
-        let reason = format!("{key:?} is no field of {}", describe(field));
+        let reason = format!("{key:?} is not a field of {}", describe(field));
         self.refuse(place, reason, &meant.unwrap_or_default());
     }
 
@@ -363,7 +363,7 @@ impl Walker<'_> {
                     Ok(written.map(|path| format!("{key}={path}")))
                 }
                 Some(_) => {
-                    self.refuse(place, format!("{text:?} is no file, expected PATH or KEY=PATH"), "");
+                    self.refuse(place, format!("{text:?} is not a file, expected PATH or KEY=PATH"), "");
                     Ok(None)
                 }
                 None => Ok(self.write_file(text, text, directory, place, false, expansion)),
@@ -379,7 +379,7 @@ impl Walker<'_> {
             Reference::Chart => {
                 let is_name = Path::new(text).components().all(|part| matches!(part, std::path::Component::Normal(_)));
                 if !is_name {
-                    self.refuse(place, format!("{text:?} is no name of a chart"), "");
+                    self.refuse(place, format!("{text:?} is not the name of a chart"), "");
                 }
                 Ok(is_name.then(|| text.to_owned()))
             }
@@ -445,7 +445,7 @@ impl Walker<'_> {
             return None;
         }
         let Some(size) = self.files.size(&path) else {
-            self.refuse(place, format!("{text} is no file"), "");
+            self.refuse(place, format!("{text} is not a file"), "");
             return None;
         };
         expansion.add_bytes(size);

@@ -68,7 +68,7 @@ impl Expansion {
         self.add_bytes(u64::try_from(text.len()).unwrap_or(u64::MAX));
     }
 
-    /// Adds a file that is no resource.
+    /// Adds a file that is not a resource.
     pub(super) fn add_bytes(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(bytes);
     }

@@ -149,7 +149,7 @@ impl Origins {
             let message = "also set here, and applied before".to_owned();
             RelatedLocation { location: writer.location, message }
         });
-        // The origin of a resource is no other patch.
+        // The origin of a resource is not another patch.
         let related =
             related.filter(|_| document.origin.as_deref().is_none_or(|origin| last.applied_by != origin)).collect();
         let mut traced = last.location;

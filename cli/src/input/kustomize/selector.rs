@@ -39,7 +39,7 @@ pub(super) fn selects(target: &Node<'_>, candidate: &Candidate<'_>) -> bool {
         && word("annotationSelector").is_none_or(|selector| selects_labels(selector, annotations))
 }
 
-/// Returns whether a pattern matches all of a text. Kustomize refuses to build with a pattern that is none.
+/// Returns whether a pattern matches all of a text. Kustomize refuses to build with an invalid pattern.
 fn matches(pattern: &str, text: &str) -> bool {
     let pattern = RegexBuilder::new(&format!("^(?:{pattern})$")).size_limit(MAX_PATTERN_BYTES).build();
     pattern.is_ok_and(|pattern| pattern.is_match(text))

@@ -1,4 +1,4 @@
-//! Selection rules that never end, or are no rules.
+//! Selection rules that never end, or are not rules at all.
 
 use std::fmt::Write as _;
 

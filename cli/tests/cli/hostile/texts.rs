@@ -1,4 +1,4 @@
-//! Texts that are no YAML, or hardly.
+//! Texts that are not YAML, or hardly.
 
 use super::bounded::{HEADER, assert_rejected, run};
 use crate::sandbox::{PINNED, Sandbox, model};

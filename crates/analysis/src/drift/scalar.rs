@@ -88,7 +88,7 @@ mod tests {
             assert!(same(path, json!("1"), json!("1000m")) && same(path, json!("1"), json!(1)), "{path}");
             assert!(!same(path, json!("1"), json!("2")) && !same(path, json!("1"), json!(null)), "{path}");
         }
-        // Text that is no quantity compares as text.
+        // Text that is not a quantity compares as text.
         assert!(same("resources.limits.x", json!("lots"), json!("lots")));
         assert!(!same("resources.limits.x", json!("lots"), json!("more")));
         for path in ["spec.env.value", "metadata.labels.size", "spec.nodeSelector.size", "data.limits", "spec.replicas"]

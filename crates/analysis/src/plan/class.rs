@@ -88,7 +88,7 @@ impl ChangeClass {
             Self::InPlace => "applied to what runs",
             Self::RollingRestart => "pods are replaced one after the other",
             Self::BlueGreen => "a second cluster is started, and takes over once it serves",
-            Self::NoEffect => "accepted, and without effect on what runs",
+            Self::NoEffect => "accepted, but without effect on what runs",
             Self::Unknown => "a controller that is not known here decides",
             Self::Recreate => "another object, endpoint or model name takes the place of the one that serves",
             Self::Refused => "refused by the API server or a webhook: nothing changes",

@@ -113,7 +113,7 @@ impl<'r> RunDeployment<'r> {
         self.decision.gpus.iter().map(|gpus| u128::from(gpus.count)).sum()
     }
 
-    /// Returns whether it is known of some GPUs which they are.
+    /// Returns whether some of its GPUs are known.
     pub(super) fn knows_gpus(&self) -> bool {
         self.decision.gpus.iter().any(|gpus| gpus.memory.is_some())
     }

@@ -240,8 +240,8 @@ pub struct GpuChange {
     pub before: u128,
     /// GPUs after the change.
     pub after: u128,
-    /// The nominal bytes of memory of the GPUs before and after the change; absent if it is not known of all of them
-    /// which they are.
+    /// The nominal bytes of memory of the GPUs before and after the change; absent unless all of them are
+    /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryChange>,
 }

@@ -327,7 +327,7 @@ impl<'p> RuleAnalyzer<'p> {
         let Some(root) = self.space.point(base, choices) else { return };
         let Some(verdict) = select_at(&root, self.prepared, &mut self.steps) else { return };
         if self.steps.is_exhausted() {
-            // The step budget is exhausted, so missing values are no evidence about the rules.
+            // The step budget is exhausted, so missing values are not evidence about the rules.
             return;
         }
         self.accepted += 1;
@@ -492,11 +492,11 @@ impl<'p> RuleAnalyzer<'p> {
         }
         let rules = self.rules.get(position)?;
         let message = if rules.iter().all(|record| record.open.count == 0) {
-            "no rule of it is true for a deployment that it can run"
+            "none of its rules is true for a deployment that it can run"
         } else if rules.iter().all(|record| record.deciders.is_empty()) {
-            "wherever a rule of it is true, another rule fails, and nothing is selected"
+            "wherever one of its rules is true, another rule fails, and nothing is selected"
         } else {
-            "wherever a rule of it is true, another provider wins"
+            "wherever one of its rules is true, another provider wins"
         };
         let message = format!("is never selected{}: {message}", self.incompleteness_note());
         let sample = rules.iter().map(|record| &record.open).find(|open| open.count > 0).unwrap_or(open);

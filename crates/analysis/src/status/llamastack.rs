@@ -96,11 +96,11 @@ fn entry(key: &Key, found: &DistributionObjects<'_>, policy: StalenessPolicy) ->
     let mut status = match (newest, &reported) {
         (Some(pod), _) => status_of_pod(&pod.value),
         (None, Some(reported)) => {
-            notes.push("the snapshot has no pod of it: this is the status that it itself reports".to_owned());
+            notes.push("the snapshot does not include its pods: this is the status that it reports itself".to_owned());
             status_of_report(reported, found)
         }
         (None, None) => {
-            let message = "the snapshot has no pod of it".to_owned();
+            let message = "the snapshot does not include its pods".to_owned();
             Status { phase: Some(Phase::Pending), message, ..empty_status() }
         }
     };

@@ -108,7 +108,7 @@ fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut V
         diagnostics.extend(reading::failure_diagnostics(id, &source.text, 0, &failures));
     }
     if has_named_policy {
-        // A policy that the user names replaces that of a file beside the input, which is no mistake then.
+        // A policy that the user names replaces that of a file beside the input, which is not a mistake then.
         diagnostics.retain(|diagnostic| diagnostic.code.id != codes::POLICY_FROM_INPUT.id);
     }
 }

@@ -311,21 +311,14 @@ impl Evaluator {
         (deployment, findings.has_errors())
     }
 
-    /// Chooses the CRD version of a provider, or returns the finding that explains why there is none.
-    pub(crate) fn find_crd_version(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
-        let Some(provider) = self.find_provider(provider) else { return (None, None) };
+    /// Chooses the CRD version of a provider, if kubefoundry renders it and a known version is installed.
+    pub(crate) fn find_crd_version(&self, provider: &str) -> Option<String> {
+        let provider = self.find_provider(provider)?;
         let root = Node { value: yaml::Value::Null, span: Span::default() };
         let scope = DocumentScope { source: self.source, text: "", document: 0, root: &root, object: None };
-        let mut findings = Findings::new(scope);
         let schemas = self.schemas();
         let context = self.environment(schemas.as_ref()).context();
-        let crd_version = conformance::choose_crd_version(provider, &context, &mut findings);
-        let problem = findings.into_diagnostics().into_iter().next().map(|mut problem| {
-            // The location of a missing CRD is that of the empty document made here, which means nothing to the caller.
-            problem.location = problem.location.filter(|location| location.source != self.source);
-            problem
-        });
-        (crd_version, problem)
+        conformance::choose_crd_version(provider, &context, &mut Findings::new(scope))
     }
 }
 

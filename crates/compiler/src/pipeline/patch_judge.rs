@@ -79,8 +79,8 @@ pub(super) fn judge(subject: PatchedDeployment<'_>, environment: &Environment<'_
         if reported.insert(patch.clone()) {
             let message = format!("{value} cannot be patched: {field} decides it");
             let help = match generated.get(place).filter(|_| is_written_alone(subject, place)) {
-                Some(value) => format!("change {field} instead; here, repeat {value} or write nothing"),
-                None => format!("change {field} instead, and write nothing here"),
+                Some(value) => format!("change {field}; in the patch, use the same value ({value}) or omit it"),
+                None => format!("change {field}, and omit it in the patch"),
             };
             findings.report(&codes::PATCH_OF_OWNED_VALUE, &patch, message).help(help);
         }
@@ -116,8 +116,8 @@ fn may_decide(path: &FieldPath) -> bool {
     !others.contains(path)
 }
 
-/// Returns whether another value of a field gives components other names, so that values of theirs vanish which it does
-/// not decide.
+/// Returns whether another value of a field gives components other names, so that values in them vanish that it
+/// does not decide.
 fn renames_components(path: &FieldPath) -> bool {
     *path == FieldPath::from(ModelDeployment::path().spec().engine().engine_type())
 }

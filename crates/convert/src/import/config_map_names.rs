@@ -30,5 +30,5 @@ pub(super) fn unify_names(
         return None;
     }
     equivalents.texts.push((old.to_owned(), new.to_owned()));
-    Some(format!("ConfigMap {old:?} is rendered as {new:?}, with the same data, and the old one is not used any more"))
+    Some(format!("ConfigMap {old:?} is rendered as {new:?}, with the same data, and the old one is no longer used"))
 }

@@ -128,12 +128,6 @@ pub fn import(composition: &'static Composition, sources: &SourceSet) -> ImportR
     import_with(composition, sources, &ImportSettings::default())
 }
 
-/// Imports like [`import`], and objects that no ModelDeployment renders for another provider, which is named. Only Dynamo
-/// can take over such an object: KAITO's `MultiRoleInference`.
-pub fn import_to(composition: &'static Composition, sources: &SourceSet, provider_to: Option<&str>) -> ImportReport {
-    import_with(composition, sources, &ImportSettings { provider_to, ..ImportSettings::default() })
-}
-
 /// How objects are imported.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ImportSettings<'s> {

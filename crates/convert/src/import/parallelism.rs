@@ -73,7 +73,7 @@ fn find_change(draft: &Draft, imported: &[Vec<ImportedFlag>], rendered: &Draft, 
         let (size, rendered) = (size(flags, name), size(&other.flags, name));
         (size != rendered).then(|| {
             format!(
-                "the --{name} of its {} workers is {size}, and a ModelDeployment can only render {rendered} there",
+                "the --{name} of its {} workers is {size}, but a ModelDeployment can only render {rendered} there",
                 worker.role.as_str()
             )
         })

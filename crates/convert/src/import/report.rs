@@ -172,7 +172,7 @@ fn name_of(object: &Value) -> &str {
 
 const USE_SERVICE: &str = "clients can use it beside the Services that they use now";
 pub(super) const KEEP: &str = "if you need it, patch the rendered object, for example with kustomize";
-/// A route is no part of the provider's object, so it can stay as it is.
+/// A route is not part of the provider's object, so it can stay as it is.
 const KEEP_ROUTE: &str = "keep it beside the rendered objects, or replace it by spec.gateway";
 const CHANGE: &str = "check that the rendered value is acceptable, or patch the rendered object";
 const ADD: &str = "check that it does no harm, or patch the rendered object";

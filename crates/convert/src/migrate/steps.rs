@@ -50,8 +50,10 @@ impl StepInputs<'_> {
         if let Some(to) = self.to {
             trial_notes.push(format!("It answers at {}.", base_url(to)));
         }
-        trial_notes
-            .push("Send it requests of yours, and compare answers and speed, before anybody depends on it.".to_owned());
+        trial_notes.push(
+            "Send it some of your own requests, and compare answers and speed, before anybody depends on it."
+                .to_owned(),
+        );
         if let (Some(from), Some(to)) = (self.from, self.to) {
             traffic_notes.push(format!("Clients, routes and gateways go from {} to {}.", base_url(from), base_url(to)));
         }

@@ -50,7 +50,7 @@ impl fmt::Display for ValueProblem {
     }
 }
 
-/// The interval of a flag's number. `None` is no bound.
+/// The interval of a flag's number. `None` means no bound.
 struct Interval {
     low: Option<Bound>,
     high: Option<Bound>,

@@ -156,10 +156,10 @@ const MAX_LOGIT_BYTES: u64 = 16 << 10;
 /// Bytes for each unit of the hidden size: up to 8192 tokens at a time, each with 16 numbers of 2 bytes.
 const MAX_ACTIVATION_BYTES: u64 = 256 << 10;
 
-/// The largest vocabulary of the models known here, for those of which it is not known.
+/// The largest vocabulary of the models known here, for models whose own is not known.
 const MAX_VOCAB: u32 = 1 << 18;
 
-/// The largest hidden size of the models known here, for those of which it is not known.
+/// The largest hidden size of the models known here, for models whose own is not known.
 const MAX_HIDDEN: u32 = 1 << 14;
 
 /// Returns what an engine needs beside weights and cache.

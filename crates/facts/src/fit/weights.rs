@@ -272,7 +272,7 @@ fn feed_forward(model: &Model, family: Family, hidden: u128, layers: u128, schem
         return Interval::exactly(0);
     }
     let Some(experts) = model.experts.filter(|experts| *experts > 0).map(u128::from) else {
-        // A family that always has experts, of which it is not known how many.
+        // A family that always has experts, though their number is not known.
         let may_have_experts = model.moe_intermediate.is_some() || is_of(model, ALWAYS_EXPERTS);
         return match width.map(dense) {
             Some(_) | None if may_have_experts => Interval::UNKNOWN,

@@ -211,14 +211,6 @@ impl WorkerFit {
         Some((fewest.saturating_mul(caches), most.saturating_mul(caches)))
     }
 
-    /// Returns the bytes of memory of the GPUs of all replicas, as the driver reports and as the vendor states them.
-    pub fn gpu_memory(&self) -> Option<Interval> {
-        let memory = self.gpu.as_ref()?.memory;
-        let gpus = u64::from(self.replicas).saturating_mul(u64::from(self.gpus));
-        let max = memory.max.map(|max| max.saturating_mul(gpus));
-        Some(Interval { min: memory.min.saturating_mul(gpus), max })
-    }
-
     /// Returns for each known GPU of the worker's resource on how many of them the worker fits, in the order of their
     /// names: the tensor parallel size varies, and the other sizes stay. Empty if the model is not known.
     pub fn alternatives(&self) -> Vec<GpuAlternative> {
@@ -338,7 +330,5 @@ mod tests {
         llama.replicas = 3;
         llama.layout = Some(RankLayout { data: 2, ..RankLayout::default() });
         assert_eq!(llama.capacity(), Some((fewest * 6, most * 6)));
-        llama.gpus = 2;
-        assert_eq!(llama.gpu_memory(), Some(Interval::exactly(6 * (79 << 30))));
     }
 }

@@ -167,14 +167,14 @@ fn render_route(
     }
     let model_name = gateway.model_name.clone().or(served_name);
     if model_name.is_none() {
-        let message = "the image decides to which name the model answers, so the HTTPRoute cannot choose its requests";
+        let message = "the image decides which name the model answers to, so the HTTPRoute cannot select its requests";
         findings
             .report(&codes::GATEWAY_MODEL_UNKNOWN, FieldRef::key(&spec().gateway()), message)
             .help(format!("set {} to that name", spec().gateway().model_name()));
     }
     let parent = settings.parent();
     if parent.is_none() {
-        let message = "spec.gateway wants an HTTPRoute, and the option gateway.name does not name its Gateway";
+        let message = "spec.gateway needs an HTTPRoute, but gateway.name is not set in the options";
         findings.report(&codes::GATEWAY_UNNAMED, FieldRef::key(&spec().gateway()), message).help(format!(
             "set gateway.name, and gateway.namespace if the Gateway is in another namespace; for an HTTPRoute of your \
              own, set {}",

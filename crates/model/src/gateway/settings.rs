@@ -91,7 +91,7 @@ impl TransformSettings for GatewaySettings {
         // The shortest name of a deployment shows whether the rest of the name is valid.
         if let Err(expected) = dns_1123_label(&name.replace(PLACEHOLDER, "a")) {
             let path = FieldPath::root().key(Self::KEY).key("endpointPicker").key("name");
-            let message = format!("{path} is {name:?}, expected {expected}, in which {PLACEHOLDER} may stand");
+            let message = format!("{path} is {name:?}, expected {expected}, which may contain {PLACEHOLDER}");
             findings.report(&INVALID_OPTION, &path, message);
             return;
         }

@@ -32,7 +32,7 @@ pub(super) fn check_shared_memory(size: &str, workload: &Workload, volumes: &[Vo
     let mount = volumes.iter().position(|volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm");
     if let Some(index) = mount {
         let volume = ModelDeployment::path().spec().model().storage().volumes().index(index).mount_path();
-        let message = format!("{volume} is /dev/shm, and {path} sizes another volume there");
+        let message = format!("{volume} is /dev/shm, but {path} sizes another volume there");
         check
             .findings
             .report(&codes::INVALID_VOLUME, &volume, message)

@@ -26,7 +26,7 @@ impl fmt::Display for Text<'_> {
         let mut before = ' ';
         for c in printable(self.0).chars() {
             match c {
-                // A line of the page is no command of the CI runner that prints it; see `break_commands`.
+                // A line of the page is not a command of the CI runner that prints it; see `break_commands`.
                 '#' if before == '#' => f.write_str("&#35;")?,
                 '&' => f.write_str("&amp;")?,
                 '<' => f.write_str("&lt;")?,

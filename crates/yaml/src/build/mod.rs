@@ -108,7 +108,7 @@ impl<'t> Builder<'t> {
             self.push_limit_problem(
                 FailureKind::TooLarge,
                 at,
-                "a document of too many bytes",
+                "a document with too many bytes",
                 self.limits.document_bytes,
             );
             return ParseFlow::Stop;
@@ -132,7 +132,7 @@ impl<'t> Builder<'t> {
                 self.push_limit_problem(
                     FailureKind::TooManyNodes,
                     span,
-                    "a document of too many nodes",
+                    "a document with too many nodes",
                     self.limits.nodes,
                 );
                 return ParseFlow::Stop;

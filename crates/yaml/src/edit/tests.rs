@@ -441,7 +441,7 @@ fn apply_op_to_value(value: &mut Value, op: &EditOp) {
             let (Segment::Key(key), fields) =
                 (path.segments().last().unwrap(), at(value, path.parent().segments()).as_object_mut().unwrap())
             else {
-                panic!("{path} is no entry")
+                panic!("{path} is not an entry")
             };
             let value = fields.shift_remove(&**key).unwrap();
             fields.insert(new.clone(), value);

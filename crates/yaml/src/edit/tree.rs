@@ -1,4 +1,4 @@
-//! Changes of a tree in place, without a text.
+//! Edits a tree in place; there is no source text to preserve.
 
 use crate::field_path::{FieldPath, Segment};
 use crate::{MappingEntry, Node, Span, Value};

@@ -1,7 +1,7 @@
 //! Recognizes secrets in text, so that no report repeats them: tokens by their form (`hf_…`, `AKIA…`, a JSON Web Token,
 //! a private key), and other values by the name of the field, variable or flag that holds them.
 //!
-//! Texts that only stand for a secret are none: placeholders (`hf_xxx`, `<token>`, `$(HF_TOKEN)`), the names of Secrets,
+//! Texts that only stand for a secret are not secrets: placeholders (`hf_xxx`, `<token>`, `$(HF_TOKEN)`), the names of Secrets,
 //! digests, commits and ids of models.
 
 use std::borrow::Cow;

@@ -76,7 +76,7 @@ pub(super) fn is_secret_value(strength: NameStrength, value: &str) -> bool {
     if is_token(value) {
         return false;
     }
-    // What is no literal: a reference, a template, a collection, a block, an alias, a type in a schema.
+    // What is not a literal: a reference, a template, a collection, a block, an alias, a type in a schema.
     let is_literal = value.len() >= 4
         && !value.starts_with(['$', '<', '{', '[', '|', '>', '&', '*', '!', '%', '?', '('])
         && !matches!(value, "null" | "true" | "false" | "string" | "none" | "None");

@@ -146,7 +146,7 @@ fn masks_private_keys_of_several_lines() {
             assert!(!masked.contains("MIIE") && masked.ends_with("PRIVATE KEY-----"), "{masked}");
         }
     }
-    // What is no key stays, so that nothing can hide behind the first line of one.
+    // What is not a key stays, so that nothing can hide behind the first line of one.
     let text = "-----BEGIN PRIVATE KEY----- and the next finding\nis still there";
     assert_eq!(mask(text), text);
     // One with a passphrase, and one that was cut off.

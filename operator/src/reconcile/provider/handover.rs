@@ -77,7 +77,7 @@ impl Reconciliation<'_> {
     fn deadline(&self) -> Option<Duration> {
         let deletion = Time::parse(&self.deployment().metadata.deletion_timestamp.as_ref()?.0.to_string())?;
         let elapsed = Duration::from_secs(self.observation.base.now.seconds_since(deletion));
-        // Deletion timestamps are rounded to whole seconds. With one more the timeout has certainly passed.
+        // Deletion timestamps are rounded to whole seconds. Adding one guarantees that the timeout has passed.
         Some(self.observation.settings.finalizer_timeout.saturating_sub(elapsed) + Duration::from_secs(1))
     }
 }

@@ -136,7 +136,7 @@ impl Reconciliation<'_> {
                 })?;
                 (outcome, Some(desired))
             }
-            // The rendered form is none of the running object's.
+            // The rendering has another form than the running object.
             _ if self.observation.holds() && objects::main(self.owned(), None).is_some() => {
                 (ReconcileOutcome::Held, None)
             }

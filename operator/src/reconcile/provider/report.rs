@@ -256,7 +256,7 @@ impl<'r> StatusReport<'r> {
     }
 }
 
-/// Whether the provider need not write the status again, so its silence is no sign of trouble.
+/// Whether the provider need not write the status again, so its silence is not a sign of trouble.
 fn is_settled(status: &Status) -> bool {
     matches!(status.phase, Some(Phase::Running | Phase::Failed))
 }

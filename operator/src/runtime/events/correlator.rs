@@ -114,7 +114,7 @@ mod tests {
         for message in 0..9 {
             assert_eq!(decide(message, 0), Verdict::Publish);
         }
-        // A repetition is none of the different messages.
+        // A repetition does not count as a different message.
         assert_eq!(decide(3, 1), Verdict::Publish);
         for message in 9..12 {
             assert_eq!(decide(message, 2), Verdict::Combine);

@@ -92,7 +92,7 @@ pub(super) const HEARTBEAT_AGE: Metric = Metric {
     name: "kubefoundry_heartbeat_age_seconds",
     kind: "gauge",
     labels: &["provider"],
-    meaning: "Time since the last heartbeat that the leader of a provider wrote; exists only where the provider is led",
+    meaning: "Time since the last heartbeat that the leader of a provider wrote; exported only by the leader of the provider",
 };
 pub(super) const WATCH_UP: Metric = Metric {
     name: "kubefoundry_watch_up",
@@ -104,13 +104,13 @@ pub(super) const QUEUE_DEPTH: Metric = Metric {
     name: "kubefoundry_queue_depth",
     kind: "gauge",
     labels: &["role"],
-    meaning: "Number of deployments that wait for the controller of a role; exists only where the role is led",
+    meaning: "Number of deployments that wait for the controller of a role; exported only by the leader of the role",
 };
 pub(super) const OLDEST_WAIT: Metric = Metric {
     name: "kubefoundry_oldest_wait_seconds",
     kind: "gauge",
     labels: &["provider"],
-    meaning: "Time for which the reconciliations of a deployment have failed or waited without a success, the longest of all, 0 if none; `provider` is the controller; exists only where its role is led",
+    meaning: "Time for which the reconciliations of a deployment have failed or waited without a success, the longest of all, 0 if none; `provider` is the controller; exported only by the leader of its role",
 };
 pub(super) const ADMISSIONS: Metric = Metric {
     name: "kubefoundry_admission_requests_total",

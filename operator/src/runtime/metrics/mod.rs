@@ -210,7 +210,7 @@ impl Metrics {
             self.scraped.begin_role(role);
         } else {
             self.scraped.end_role(role);
-            // Only the leader knows it. There is no series if the role is none of a provider.
+            // Only the leader knows it. There is no series if the role does not belong to a provider.
             let _ = self.rights.remove_label_values(&[role]);
         }
     }

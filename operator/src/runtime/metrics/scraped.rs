@@ -107,7 +107,7 @@ impl Scraped {
 
     pub(super) fn end_wait(&self, controller: &str, namespace: &str, name: &str) {
         if let Some(waits) = lock(&self.waits).get_mut(controller) {
-            // Most controllers wait for nothing: no key is built then.
+            // Usually nothing waits, so no key is built.
             if !waits.is_empty() {
                 waits.remove(&Key::new(namespace, name));
             }

@@ -158,7 +158,7 @@ async fn drift_is_repaired() {
         assert_eq!(uid(&after), uid(&before));
         let message = namespace.until_event("phi", "Warning", "DriftDetected").await;
         assert!(message.starts_with("Provider resource was modified directly, reconciling"), "{message}");
-        // A field that is not rendered is no drift.
+        // A field that is not rendered is not drift.
         namespace.merge(case.kind, "phi", &json!({"metadata": {"labels": {"team": "search"}}})).await;
         stays(Duration::from_secs(1), "labeled", async || {
             let main = namespace.get(case.kind, "phi").await;

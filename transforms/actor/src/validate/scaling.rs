@@ -100,23 +100,14 @@ fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modif
     }
     if let Some(Err(error)) = formula.as_ref().map(|formula| check_formula(formula, TRIGGER)) {
         let at = path.key("formula");
-        let (problem, help) = match error {
-            FormulaError::Name(name) => (
-                format!("has the name {}, which is neither a function nor the trigger", shorten(name)),
-                format!("use the name of the trigger, {TRIGGER}, as in {TRIGGER} / 2"),
-            ),
-            FormulaError::Unexpected("") => {
-                ("is incomplete".to_owned(), format!("complete the formula, as in {TRIGGER} / 2"))
-            }
-            FormulaError::Condition => (
-                "is a condition and not a number".to_owned(),
-                format!("choose between two numbers, as in {TRIGGER} > 10 ? 5 : {TRIGGER}"),
-            ),
-            FormulaError::Unexpected(token) => (
-                format!("has {} in a place where it has no meaning", shorten(token)),
-                format!("correct the formula, as in {TRIGGER} / 2"),
-            ),
+        let problem = match error {
+            FormulaError::Blank => "is blank".to_owned(),
+            FormulaError::Unclosed(it) => format!("opens {it} but does not close it"),
+            FormulaError::Unopened(it) => format!("closes {it} without opening it"),
+            FormulaError::Comment => "has a comment that does not end".to_owned(),
+            FormulaError::Name(name) => format!("has the name {}, but the trigger is named {TRIGGER}", shorten(name)),
         };
+        let help = format!("correct the formula, as in {TRIGGER} / 2");
         report(&at, format!("{at} {problem}, so KEDA refuses it"), &help);
     }
     if formula.is_some() && target.is_none() {

@@ -33,21 +33,6 @@ impl BaseError {
     }
 }
 
-/// Checks that a text can be the base of a merge. This finds errors in it before any provider is configured.
-///
-/// ```
-/// use kubefoundry_llamastack::merge::check_base;
-/// assert!(check_base("providers: {inference: []}\n").is_ok());
-/// let error = check_base("version: 2\nproviders: []\n").unwrap_err();
-/// assert_eq!(error.to_string(), "line 2, column 12: providers is a list, expected a mapping of APIs to lists");
-/// ```
-///
-/// # Errors
-/// Returns an error if the text is not a single YAML document, or if `providers` or `apis` have the wrong type.
-pub fn check_base(text: &str) -> Result<(), BaseError> {
-    read(text).map(|_| ())
-}
-
 /// Reads a base configuration of at most one document.
 pub(super) fn read(text: &str) -> Result<Vec<Document<'_>>, BaseError> {
     let parsed = yaml::parse(text, &Limits::default());

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::package::ProviderPackage;
 use super::wire::Api;
 
-pub use base::{BaseError, check_base};
+pub use base::BaseError;
 pub use discover::{CRD_CONFIG, Discovered, Installed, discover};
 pub use error::MergeError;
 

@@ -186,7 +186,7 @@ impl Package {
     /// let requirements = vec![Requirement::parse("left-out>=3").unwrap()];
     /// let wheels = vec![Bundled { wheel: Wheel::parse("a-1-py3-none-any.whl").unwrap(), requirements }];
     /// let package = Package { name: "a".into(), main: None, wheels };
-    /// assert_eq!(package.problems(), ["a==1 requires left-out>=3, and no wheel in packages/ is of left-out"]);
+    /// assert_eq!(package.problems(), ["a==1 requires left-out>=3, but no wheel in packages/ is of left-out"]);
     /// ```
     pub fn problems(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -205,7 +205,7 @@ impl Package {
                 Some(other) => format!("packages/ has {other}"),
                 None => format!("no wheel in packages/ is of {}", requirement.name()),
             };
-            format!("{wheel} requires {}, and {instead}", requirement.text())
+            format!("{wheel} requires {}, but {instead}", requirement.text())
         }));
         found
     }
@@ -369,7 +369,7 @@ mod tests {
         };
         let mut a = package("a", &["a-1-py3-none-any.whl"], &["lib[secure]"]);
         a.wheels.push(lib("lib-1-py3-none-any.whl"));
-        assert_eq!(a.problems(), ["lib==1 requires tls>=2, and no wheel in packages/ is of tls"]);
+        assert_eq!(a.problems(), ["lib==1 requires tls>=2, but no wheel in packages/ is of tls"]);
         let mut b = package("b", &["b-1-py3-none-any.whl"], &["lib"]);
         b.wheels.push(lib("lib-1-py3-none-any.whl"));
         assert!(b.problems().is_empty());

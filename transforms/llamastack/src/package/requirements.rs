@@ -104,7 +104,7 @@ impl Requirement {
         &self.text
     }
 
-    /// Returns whether a version meets the requirement. One that is no version of PEP 440 does, since nothing is known.
+    /// Returns whether a version meets the requirement. One that is not a version of PEP 440 does, since nothing is known.
     pub fn accepts(&self, version: &str) -> bool {
         let Some(versions) = &self.versions else { return true };
         Version::from_str(version).map_or(true, |version| versions.contains(&version))

@@ -13,7 +13,6 @@ use pep440_rs::Version;
 /// use kubefoundry_llamastack::package::Wheel;
 /// let wheel = Wheel::parse("My_Pkg-1.0.0-cp311-cp311-manylinux2014_x86_64.whl").unwrap();
 /// assert_eq!((wheel.name(), wheel.version()), ("My_Pkg", "1.0.0"));
-/// assert!(!wheel.is_pure());
 /// assert!(wheel.runs_on("x86_64") && !wheel.runs_on("aarch64"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,11 +63,6 @@ impl Wheel {
     /// Returns the platform tags, separated by dots: `any`, `manylinux_2_17_x86_64.manylinux2014_x86_64`.
     pub fn platform(&self) -> &str {
         &self.platform
-    }
-
-    /// Returns whether the wheel has no native code.
-    pub fn is_pure(&self) -> bool {
-        self.platform == "any"
     }
 
     /// Returns whether the wheel runs on Linux on an architecture, with its name in Python: `x86_64`, `aarch64`.

@@ -146,7 +146,7 @@ pub(super) fn assess_objects(
         },
     );
     if found.pods.is_empty() && matches!(state, ActorState::ScalingUp | ActorState::Degraded) {
-        notes.push("the snapshot has no pods of it, which would show what they wait for".to_owned());
+        notes.push("the snapshot does not include its pods, so the cause is unknown".to_owned());
     }
     let cause = if state == ActorState::TransportError { queue_failure } else { scaling_failure };
     Assessment { state, counts, cause: cause.unwrap_or_default(), failure, seconds_since_scaling, notes }

@@ -22,7 +22,7 @@ pub(super) fn message(
             deleted.find_map(|object| deletion_message(&object.value)).unwrap_or_default()
         }
         ActorState::Creating if found.workloads.is_empty() && found.pods.is_empty() => {
-            "no controller has written a status, and the snapshot has no workload of it".to_owned()
+            "no controller has written a status, and the snapshot does not include its workload".to_owned()
         }
         ActorState::Creating => "no controller has written a status".to_owned(),
         ActorState::TransportError | ActorState::ScalingError => assessment.cause.clone(),

@@ -10,7 +10,7 @@ pub(super) fn plan() -> Vec<(&'static str, Value)> {
     let class = |description: &str| words(description, &class_names);
     let any = |description: &str| json!({"description": description});
     let memory = object(
-        "The nominal bytes of memory of these GPUs; absent if it is not known of all of them which they are.",
+        "The nominal bytes of memory of these GPUs; absent unless all of them are known.",
         vec![("before", number("Bytes before the change.", 0)), ("after", number("Bytes after the change.", 0))],
     );
     let sequences = |description: &str| {
