@@ -2,7 +2,6 @@
 
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::options::render;
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml::text::closest;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_diagnostics::render::to_report;
+use kubefoundry_diagnostics::render::{ReportVersion, to_report};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId};
+use kubefoundry_reports::config::{ConfigReport, ResolvedOption};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
-use serde::Serialize;
 
 use super::{CommandError, Run};
 use crate::args::{ConfigArgs, FailOn, TextFormat};
@@ -17,25 +17,6 @@ use crate::exit::ExitStatus;
 use crate::input;
 use crate::style::printable;
 use crate::table::{Cell, table};
-
-/// The JSON report. `version` increases when a field is removed or changes its meaning.
-#[derive(Serialize)]
-struct ConfigReport<'r> {
-    version: u32,
-    /// The files, the one that wins last.
-    files: Vec<&'r str>,
-    options: Vec<ResolvedOption<'r>>,
-}
-
-/// A value with the place that sets it.
-#[derive(Serialize)]
-struct ResolvedOption<'r> {
-    path: String,
-    value: serde_json::Value,
-    file: &'r str,
-    line: usize,
-    column: usize,
-}
 
 /// The keys of a document that say what it is, and set nothing.
 const IDENTITY: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -62,7 +43,7 @@ pub(super) fn run(args: &ConfigArgs, console: &Console) -> Result<ExitStatus, Co
         }
     }
     let files = files.iter().map(|(_, source)| source.name.as_str()).collect();
-    let report = ConfigReport { version: 1, files, options: resolved.into_values().collect() };
+    let report = ConfigReport { version: ReportVersion, files, options: resolved.into_values().collect() };
     let report = match args.output {
         TextFormat::Text => text(&report),
         TextFormat::Json => to_report(&report),

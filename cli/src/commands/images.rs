@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubefoundry_compiler::Thoroughness;
+use kubefoundry_diagnostics::render::{ReportVersion, to_object_report};
 use kubefoundry_kubernetes::manifest;
-use serde_json::{Map, json};
+use kubefoundry_reports::images::ImagesReport;
+use serde_json::Map;
 
 use super::{CommandError, Run};
 use crate::args::{FailOn, ImagesArgs, TextFormat};
@@ -28,13 +30,7 @@ pub(super) fn run(args: &ImagesArgs, console: &Console) -> Result<ExitStatus, Co
     }
     let report = match args.output {
         TextFormat::Text => images.iter().flat_map(|image| [image, "\n"]).collect(),
-        TextFormat::Json => {
-            let mut report = json!({"version": 1, "images": images});
-            if !environments.is_empty() {
-                report["environments"] = json!(environments);
-            }
-            format!("{report:#}\n")
-        }
+        TextFormat::Json => to_object_report(&ImagesReport { version: ReportVersion, images, environments }),
     };
     console::print_report([&report], args.output == TextFormat::Json)?;
     Ok(ExitStatus::Success)

@@ -7,13 +7,10 @@ use kubefoundry_composition::BUILTIN;
 use kubefoundry_convert::migrate::{
     MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
 };
-use kubefoundry_diagnostics::render::to_object_report;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_reports::run::findings_json;
+use kubefoundry_reports::migration;
 use kubefoundry_yaml as yaml;
-use serde::Serialize;
-use serde_json::Value;
 
 use super::{CommandError, exit_status, note_findings, read_input};
 use crate::args::{FailOn, MigrateArgs, MigrationFormat};
@@ -27,25 +24,6 @@ use crate::output::input_changes::{ChangedFile, change_inputs};
 pub(crate) enum MigrateError {
     #[error("standard input cannot be changed in place; remove --in-place to print its new text")]
     Stdin,
-}
-
-#[derive(Serialize)]
-struct MigrationReport<'r> {
-    version: u32,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    moved: Vec<ReportEntry<'r, MigratedDeployment>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    files: Vec<ReportEntry<'r, RegroupedText>>,
-    diagnostics: Vec<Value>,
-}
-
-#[derive(Serialize)]
-struct ReportEntry<'r, T> {
-    file: &'r str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    document: Option<usize>,
-    #[serde(flatten)]
-    migration: &'r T,
 }
 
 pub(super) fn run(args: &MigrateArgs, console: &Console) -> Result<ExitStatus, CommandError> {
@@ -66,22 +44,11 @@ fn run_provider_migration(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(provider) = BUILTIN.find_provider(name) else { return Ok(ExitStatus::Failure) };
-    let mut migration = migrate_to_provider(&BUILTIN, sources, provider);
-    args.diagnostics.findings.retain(&mut migration.diagnostics, FailOn::Error);
-    let ProviderMigration { moved, diagnostics, .. } = &migration;
+    let mut migrated = migrate_to_provider(&BUILTIN, sources, provider);
+    args.diagnostics.findings.retain(&mut migrated.diagnostics, FailOn::Error);
+    let ProviderMigration { moved, diagnostics, .. } = &migrated;
     if args.output == MigrationFormat::Json {
-        let entries = moved.iter().map(|moved| ReportEntry {
-            file: &sources.get(moved.source).name,
-            document: Some(moved.document),
-            migration: moved,
-        });
-        let moved = entries.collect();
-        print_json(&MigrationReport {
-            version: 1,
-            moved,
-            files: Vec::new(),
-            diagnostics: findings_json(diagnostics, sources),
-        })?;
+        console::print_as_is([migration::json(moved, &[], diagnostics, sources)])?;
     } else {
         let result = format!("{} migrated", moved.len());
         note_findings(&result, diagnostics, sources, &args.diagnostics, console);
@@ -141,18 +108,7 @@ fn run_group_migration(
     }
     let (texts, findings) = (&regrouping.texts, &regrouping.diagnostics);
     if args.output == MigrationFormat::Json {
-        let entries = texts.iter().map(|text| ReportEntry {
-            file: &sources.get(text.source).name,
-            document: None,
-            migration: text,
-        });
-        let files = entries.collect();
-        print_json(&MigrationReport {
-            version: 1,
-            moved: Vec::new(),
-            files,
-            diagnostics: findings_json(findings, sources),
-        })?;
+        console::print_as_is([migration::json(&[], texts, findings, sources)])?;
         return Ok(exit_status(findings, sources, is_partial));
     }
     let result = format!("{} migrated", texts.iter().map(|text| text.objects.len()).sum::<usize>());
@@ -191,10 +147,5 @@ fn write_in_place(texts: &[RegroupedText], input: &Input, paths: &[PathBuf]) -> 
         Some(ChangedFile { path: input.files.get(&text.source)?, original, text: &text.text })
     });
     change_inputs(&files.collect::<Vec<_>>(), paths)?;
-    Ok(())
-}
-
-fn print_json(report: &MigrationReport<'_>) -> Result<(), CommandError> {
-    console::print_as_is([to_object_report(report)])?;
     Ok(())
 }

@@ -18,7 +18,7 @@ pub(crate) struct Documents<'t> {
 }
 
 impl<'t> Documents<'t> {
-    pub fn new(composition: &'static Composition, source: &'t Source, limits: &yaml::Limits) -> Self {
+    pub(crate) fn new(composition: &'static Composition, source: &'t Source, limits: &yaml::Limits) -> Self {
         let documents = source.encoding_error.is_none().then(|| yaml::documents(&source.text, limits));
         Self { composition, source, documents }
     }

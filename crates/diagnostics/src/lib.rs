@@ -22,8 +22,9 @@ use kubefoundry_yaml::secret::mask;
 use kubefoundry_yaml::text::printable;
 use kubefoundry_yaml::{FieldPart, Span};
 
-/// The severity of a finding. An error suppresses the output; information never fails a run.
+/// The severity of a finding. An error prevents all output; information never fails a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Severity {
@@ -45,15 +46,16 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The object that a finding is about.
+/// A Kubernetes object, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef {
     /// `group/version`.
     pub api_version: Arc<str>,
     /// The kind.
     pub kind: Arc<str>,
-    /// The namespace, if the object sets one.
+    /// The namespace, if the object has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Arc<str>>,
     /// The name.

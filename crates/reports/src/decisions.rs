@@ -1,32 +1,36 @@
 //! The JSON report of `explain`.
 
-use kubefoundry_diagnostics::render::to_report;
+use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion, to_report};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use crate::fit;
+use crate::fit::Worker;
 use crate::run::{LocatedDecision, RunResult};
 
-/// The JSON report. `version` increases when a field is removed or changes its meaning.
+/// What `kubefoundry explain --output json` prints.
 #[derive(Serialize)]
-struct ExplainReport<'r> {
-    version: u32,
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExplainReport<'r> {
+    version: ReportVersion,
+    /// One entry for each ModelDeployment, in input order.
     decisions: Vec<ExplainedDecision<'r>>,
-    diagnostics: Value,
+    /// Every finding, by file, line and code.
+    diagnostics: JsonFindings,
 }
 
-/// A decision with what is known about the memory of its workers.
+/// The decision for one object of the input, and the objects that it became.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ExplainedDecision<'r> {
     #[serde(flatten)]
     located: LocatedDecision<'r>,
+    /// The workers that run on GPUs, with what is known about their memory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    workers: Vec<Map<String, Value>>,
+    workers: Vec<Worker<'r>>,
 }
 
 impl<'r> From<LocatedDecision<'r>> for ExplainedDecision<'r> {
     fn from(located: LocatedDecision<'r>) -> Self {
-        let workers = located.decision.workers.iter().map(fit::worker).collect();
+        let workers = located.decision.workers.iter().map(Worker::from).collect();
         Self { located, workers }
     }
 }
@@ -35,5 +39,5 @@ impl<'r> From<LocatedDecision<'r>> for ExplainedDecision<'r> {
 pub fn json<O>(run: RunResult<'_, O>) -> String {
     let mut locator = run.locator();
     let decisions = run.locate_decisions(&mut locator).map(ExplainedDecision::from).collect();
-    to_report(&ExplainReport { version: 1, decisions, diagnostics: run.findings_json() })
+    to_report(&ExplainReport { version: ReportVersion, decisions, diagnostics: run.findings_json() })
 }

@@ -1,25 +1,32 @@
 //! The JSON report of `import`.
 
 use kubefoundry_convert::import::{ImportReport, ImportedDeployment, RefusedObject};
-use kubefoundry_diagnostics::render::to_object_report;
+use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion, to_object_report};
 use kubefoundry_diagnostics::source::SourceSet;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::run::findings_json;
 
-/// The JSON report. `version` increases when a field is removed or changes its meaning.
+/// What `kubefoundry import --output json` prints.
 #[derive(Serialize)]
-struct JsonReport<'r> {
-    version: u32,
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JsonReport<'r> {
+    version: ReportVersion,
+    /// The imported objects.
     imported: Vec<ImportEntry<'r>>,
+    /// The objects that were not imported.
     refused: &'r [RefusedObject],
-    diagnostics: Vec<Value>,
+    /// Every finding, by file, line and code.
+    diagnostics: JsonFindings,
 }
 
+/// An imported object and the ModelDeployment that renders it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ImportEntry<'r> {
+    /// The file, as it was given; `-` is standard input.
     file: &'r str,
+    /// The position of the document in the file, from 0.
     document: usize,
     #[serde(flatten)]
     imported: &'r ImportedDeployment,
@@ -33,7 +40,7 @@ pub fn json(import: &ImportReport, sources: &SourceSet) -> String {
         imported,
     });
     to_object_report(&JsonReport {
-        version: 1,
+        version: ReportVersion,
         imported: entries.collect(),
         refused: &import.refused,
         diagnostics: findings_json(&import.diagnostics, sources),

@@ -13,8 +13,12 @@ pub mod page;
 pub mod manifests;
 mod merge;
 
+pub mod analyses;
+pub mod config;
 pub mod decisions;
 pub mod diff;
 pub mod fit;
+pub mod images;
 pub mod import;
+pub mod migration;
 pub mod plan;

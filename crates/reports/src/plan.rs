@@ -8,7 +8,7 @@ use kubefoundry_analysis::plan::{
     Applier, DeploymentPlan, GpuChange, ImageChange, ObjectPlan, Plan, RuntimeChange, Summary,
 };
 use kubefoundry_compiler::pipeline::YamlText;
-use kubefoundry_diagnostics::render::to_report;
+use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion, to_report};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_kubernetes::manifest::owner_name;
@@ -56,45 +56,69 @@ pub fn mark_new(old: &[Diagnostic], new: &[Diagnostic]) -> Vec<bool> {
     new.iter().map(is_new).collect()
 }
 
-/// The report. `version` increases when a field is removed or changes its meaning.
+/// What `kubefoundry plan --output json` prints.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct PlanReport<'r> {
-    version: u32,
+pub struct PlanReport<'r> {
+    version: ReportVersion,
+    /// The client that applies the objects to the cluster.
     applier: Applier,
+    /// The number of deployments by action and class, and the GPUs of all deployments.
     summary: &'r Summary,
+    /// GPUs of all deployments, by resource name.
     gpus: &'r [GpuChange],
+    /// Runtimes that change, by provider and version.
     runtimes: &'r [RuntimeChange],
+    /// Images that change, sorted.
     images: &'r [ImageChange],
+    /// The deployments of NEW in input order, then the deleted ones.
     deployments: Vec<LocatedPlan<'r>>,
-    old_diagnostics: Value,
-    diagnostics: Value,
+    /// Every finding of OLD.
+    old_diagnostics: JsonFindings,
+    /// Every finding of NEW.
+    diagnostics: Vec<MarkedFinding>,
 }
 
-/// A deployment with the location of its name, if it is in the input. Lines and columns count from 1.
+/// The effect of the change on one ModelDeployment.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LocatedPlan<'r> {
+    /// The file, as it was given: in NEW, or in OLD if the deployment is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'r str>,
+    /// The position of the document in the file, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<usize>,
+    /// The line of its name, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
+    /// The column of its name, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<usize>,
     #[serde(flatten)]
     deployment: &'r DeploymentPlan,
+    /// With `--diff`: unified diffs of the objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
 }
 
+/// A finding, and whether the change brings it. It has no place if it is about flags or the input as a whole.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct MarkedFinding {
+    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(with = "kubefoundry_diagnostics::render::JsonDiagnostic<'_>"))]
+    finding: Value,
+    /// Whether OLD does not have the finding, on whatever line.
+    new: bool,
+}
+
 /// Adds to each finding whether OLD does not have it.
-fn mark_findings(mut findings: Value, is_new: &[bool]) -> Value {
-    let objects = findings.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
-    for (finding, is_new) in objects.zip(is_new) {
-        finding.insert("new".to_owned(), Value::Bool(*is_new));
-    }
-    findings
+fn mark_findings(findings: JsonFindings, is_new: &[bool]) -> Vec<MarkedFinding> {
+    findings.0.into_iter().zip(is_new).map(|(finding, new)| MarkedFinding { finding, new: *new }).collect()
 }
 
 /// Formats the plan.
@@ -110,7 +134,7 @@ pub fn json(context: &PlanContext<'_>) -> String {
         diff: context.diff.then(|| format_diffs(context, deployment)),
     });
     let report = PlanReport {
-        version: 1,
+        version: ReportVersion,
         applier: plan.applier,
         summary: &plan.summary,
         gpus: &plan.gpus,

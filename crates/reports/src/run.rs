@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kubefoundry_compiler::{Compilation, Decision};
-use kubefoundry_diagnostics::render::{self, LineIndex, Position};
+use kubefoundry_diagnostics::render::{self, JsonFindings, LineIndex, Position};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Location, ObjectRef};
 use serde::Serialize;
@@ -50,8 +50,8 @@ impl<'r, O> RunResult<'r, O> {
     }
 
     /// Converts the findings to JSON, in the form that all JSON reports use.
-    pub fn findings_json(self) -> Value {
-        Value::Array(findings_json(&self.compilation.diagnostics, self.sources))
+    pub fn findings_json(self) -> JsonFindings {
+        findings_json(&self.compilation.diagnostics, self.sources)
     }
 
     /// Adds the location of its object to each decision.
@@ -86,22 +86,25 @@ impl<'r, O> RunResult<'r, O> {
 }
 
 /// Converts findings to JSON, in the form that all JSON reports use.
-pub fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+pub fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> JsonFindings {
     let mut report: Value = serde_json::from_str(&render::json(diagnostics, sources, &[])).unwrap_or_default();
     let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
-    if let Value::Array(findings) = findings { findings } else { Vec::new() }
+    JsonFindings(if let Value::Array(findings) = findings { findings } else { Vec::new() })
 }
 
 /// A decision with the location of the name of its object. Lines and columns count from 1.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LocatedDecision<'r> {
-    /// The name of the text.
+    /// The file, as it was given; `-` is standard input.
     pub file: &'r str,
-    /// The position of the document in the text.
+    /// The position of the document in the file, from 0.
     pub document: usize,
-    /// The line of the name.
+    /// The line of its name, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub line: usize,
-    /// The column of the name.
+    /// The column of its name, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub column: usize,
     /// The decision.
     #[serde(flatten)]

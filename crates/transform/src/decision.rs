@@ -33,17 +33,19 @@ pub struct DecisionFacts {
     pub facts: Vec<DerivedFact>,
 }
 
-/// A result of a transformation that no field of the object holds, such as the queue of an actor.
+/// Something that was derived and that no field of the object holds, such as the queue of an actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DerivedFact {
-    /// What it is, in words.
+    /// What it is, such as `queue`.
     pub name: &'static str,
     /// Its value, in words.
     pub value: String,
 }
 
-/// The selection of a provider, and its reason.
+/// The selected provider, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Selection {
@@ -55,8 +57,8 @@ pub struct Selection {
     pub reason: Option<String>,
     /// Whether the object names the provider.
     pub explicit: bool,
-    /// The assessment of every candidate, by name; only with
-    /// [`Thoroughness::Everything`](crate::Thoroughness::Everything).
+    // Only with `Thoroughness::Everything`.
+    /// The assessment of every candidate, by name.
     pub candidates: Vec<CandidateAssessment>,
 }
 
@@ -85,6 +87,7 @@ impl Selection {
 
 /// The assessment of one candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateAssessment {
     /// The name of the candidate.
@@ -92,22 +95,26 @@ pub struct CandidateAssessment {
     /// The reason why the candidate cannot run the deployment; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_gate: Option<String>,
-    /// The selection rules of the candidate with their values.
+    /// The selection rules of the candidate, with their values.
     pub rules: Vec<RuleValue>,
     /// The highest priority among the true rules; absent if none is true.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub score: Option<i32>,
 }
 
 /// A selection rule and its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RuleValue {
-    /// The CEL condition, shared with the rule so that it is not copied for each deployment.
+    // Shared with the rule so that it is not copied for each deployment.
+    /// The CEL expression.
     pub condition: Arc<str>,
     /// Its priority.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub priority: i32,
-    /// The value of the condition; absent if its evaluation failed.
+    /// The value of the expression; absent if its evaluation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<bool>,
 }
@@ -136,12 +143,13 @@ pub struct GpuCount {
 
 /// A field of a validated object, with its effective value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResolvedField {
     /// The path of the field.
     pub path: String,
     /// The value as JSON text.
     pub value: String,
-    /// The origin of the value.
+    /// Where the value comes from.
     pub origin: FieldOrigin,
 }
 
@@ -159,6 +167,7 @@ impl ResolvedField {
 
 /// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FieldOrigin {
     /// The value is in the input.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use kubefoundry_compiler::verdict::{AllowList, Outcome, Verdict};
-use kubefoundry_composition::BUILTIN;
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -276,6 +275,7 @@ mod tests {
     use kubefoundry_compiler::Thoroughness;
     use kubefoundry_compiler::session::{Providers, Session};
     use kubefoundry_compiler::verdict::Cluster;
+    use kubefoundry_composition::BUILTIN;
     use kubefoundry_diagnostics::source::SourceSet;
     use serde_json::json;
 

@@ -1,6 +1,5 @@
 //! The workload: Deployments that meet the restricted Pod Security Standard, their options, and network policies.
 
-use kubefoundry_composition::BUILTIN;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
@@ -329,6 +328,7 @@ fn label_selector(labels: &[(&str, &str)]) -> LabelSelector {
 mod tests {
     use clap::Parser as _;
     use kubefoundry_compiler::session::{Providers, Session};
+    use kubefoundry_composition::BUILTIN;
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 
     use super::*;

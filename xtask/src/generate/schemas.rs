@@ -4,17 +4,16 @@
 //! ```text
 //! wire::Describe ─┬─ structural (+ rules) ─ crd ─ <group>_<plural>.yaml
 //!                 └─ editor (+ arguments) ─────── <kind>.json
-//!                    reports ──────────────────── diagnostics.json, decisions.json, plan.json, images.json
+//! schemars::JsonSchema ─ reports ───────────────── diagnostics.json, decisions.json, plan.json, images.json
 //! ```
 //! It also generates `deploy/llamastack/external-providers.yaml`, a patch for the CRD of the llama-stack operator.
 //!
-//! The schemas are plain JSON values, not types of k8s-openapi or schemars: those sort their keys, and lack much of
-//! what is needed here (CEL rules, `if`/`then`, keywords that only editors read).
+//! The schemas of input are plain JSON values, not types of k8s-openapi or schemars: those sort their keys, and lack much
+//! of what is needed here (CEL rules, `if`/`then`, keywords that only editors read).
 
 mod arguments;
 mod crd;
 mod editor;
-mod explained;
 mod llamastack;
 mod reports;
 mod rules;
@@ -41,7 +40,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     files.push(Generated { path: "src/schemas/kubefoundry.outline".into(), text: outline(&editor) });
     files
         .extend(editor.into_iter().map(|(name, text)| Generated { path: format!("schemas/{name}.json").into(), text }));
-    for (name, mut value) in reports::all().into_iter().chain(explained::all()) {
+    for (name, mut value) in reports::all()? {
         mark_up(&mut value);
         files.push(Generated { path: format!("schemas/{name}.json").into(), text: format_json(&value) });
     }

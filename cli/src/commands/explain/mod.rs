@@ -13,10 +13,10 @@ mod why_not;
 use kubefoundry_analysis::selection_analysis::UnknownProvider;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_diagnostics::render::{TextStyle, to_report};
+use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_reports::analyses::Located;
 use kubefoundry_reports::{decisions, graph};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use code::CodeError;
@@ -116,46 +116,25 @@ fn print_decisions(run: &Run<()>, args: &ExplainArgs, console: &Console) -> Resu
     Ok(run.status(FailOn::Error))
 }
 
-/// A report about one object of the input, with the location of the name of the object.
-#[derive(Serialize)]
-struct LocatedReport<'r, T> {
-    file: &'r str,
-    document: usize,
-    line: usize,
-    column: usize,
-    #[serde(flatten)]
-    report: T,
-}
-
 /// Adds locations to reports. Reports about objects without a decision, such as duplicates, are dropped.
 fn locate_reports<T>(
     run: &Run,
     reports: Vec<T>,
     subject: impl Fn(&T) -> (SourceId, usize, &ObjectRef),
-) -> Vec<LocatedReport<'_, T>> {
+) -> Vec<Located<'_, T>> {
     let (offsets, mut locator) = (run.result().name_offsets(), run.result().locator());
     let located = reports.into_iter().filter_map(|report| {
         let (source, document, object) = subject(&report);
         let start = offsets.get(&(source, document, object)).copied()?;
         let (file, position) = locator.locate(source, start);
-        Some(LocatedReport { file, document, line: position.line, column: position.column, report })
+        Some(Located { file, document, line: position.line, column: position.column, report })
     });
     located.collect()
 }
 
-impl<T> LocatedReport<'_, T> {
-    /// Formats the first line of a text report: the object and its location.
-    fn title(&self, object: &ObjectRef, style: TextStyle) -> String {
-        let place = format!("{}:{}:{}", printable(self.file), self.line, self.column);
-        let object = paint(&printable(&object.to_string()), Paint::Bold, style);
-        format!("{object}  {}\n", paint(&place, Paint::Dim, style))
-    }
-}
-
-/// Formats a report as JSON, together with the findings.
-fn to_json(name: &str, report: impl Serialize, run: &Run) -> String {
-    let report = serde_json::to_value(report).unwrap_or_default();
-    let fields = [("version", Value::from(1)), (name, report), ("diagnostics", run.result().findings_json())];
-    let object: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    to_report(&object)
+/// Formats the first line of a text report: the object and its location.
+fn title<T>(located: &Located<'_, T>, object: &ObjectRef, style: TextStyle) -> String {
+    let place = format!("{}:{}:{}", printable(located.file), located.line, located.column);
+    let object = paint(&printable(&object.to_string()), Paint::Bold, style);
+    format!("{object}  {}\n", paint(&place, Paint::Dim, style))
 }

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use kubefoundry_analysis::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
 use kubefoundry_composition::BUILTIN;
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::{ReportVersion, TextStyle, to_report};
+use kubefoundry_reports::analyses::RuleReport;
 use kubefoundry_yaml as yaml;
 
-use super::{Run, to_json};
+use super::Run;
 use crate::args::{ExplainArgs, ExplanationFormat};
 use crate::style::{Paint, count, paint, printable};
 use crate::table::{Cell, table};
@@ -17,7 +18,8 @@ pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> String 
     let providers = if args.no_builtins { Providers::Configured } else { Providers::All };
     let analysis = analyze(&BUILTIN, &run.sources, providers).ok();
     if args.output == ExplanationFormat::Json {
-        return to_json("analysis", &analysis, run);
+        let (analysis, diagnostics) = (analysis.as_ref(), run.result().findings_json());
+        return to_report(&RuleReport { version: ReportVersion, analysis, diagnostics });
     }
     analysis.map(|analysis| format_analysis(&analysis, style)).unwrap_or_default()
 }

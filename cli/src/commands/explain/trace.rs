@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use kubefoundry_analysis::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::ir::FieldOrigin;
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::{ReportVersion, TextStyle, to_report};
+use kubefoundry_reports::analyses::{Located, TraceReport};
 use kubefoundry_yaml::text::closest;
 
-use super::{LocatedReport, ReportError, Run, locate_reports, to_json};
+use super::{ReportError, Run, locate_reports, title};
 use crate::args::{ExplainArgs, ExplanationFormat};
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
@@ -21,13 +22,14 @@ pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> Result<
         retain_field(&mut traces, field)?;
     }
     if args.output == ExplanationFormat::Json {
-        return Ok(to_json("traces", &traces, run));
+        let (traces, diagnostics) = (&traces, run.result().findings_json());
+        return Ok(to_report(&TraceReport { version: ReportVersion, traces, diagnostics }));
     }
     let blocks: Vec<String> = traces
         .iter()
         .map(|located| {
             let trace = &located.report;
-            let title = located.title(&trace.object, style);
+            let title = title(located, &trace.object, style);
             let body = if args.field.is_some() { format_details(trace, style) } else { format_overview(trace, style) };
             title + &body
         })
@@ -36,7 +38,7 @@ pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> Result<
 }
 
 /// Keeps only a field and the fields below it.
-fn retain_field(traces: &mut Vec<LocatedReport<'_, Trace>>, field: &str) -> Result<(), ReportError> {
+fn retain_field(traces: &mut Vec<Located<'_, Trace>>, field: &str) -> Result<(), ReportError> {
     let known: Vec<String> = traces.iter().flat_map(|located| field_paths(&located.report)).collect();
     let is_selected = |path: &str| {
         path.strip_prefix(field)

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use kubefoundry_analysis::selection_analysis::{WhyNot, why_not};
 use kubefoundry_analysis::trace::DocumentChange;
 use kubefoundry_composition::BUILTIN;
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::{ReportVersion, TextStyle, to_report};
+use kubefoundry_reports::analyses::WhyNotReport;
 
-use super::{ReportError, Run, locate_reports, to_json};
+use super::{ReportError, Run, locate_reports, title};
 use crate::args::ExplanationFormat;
 use crate::style::{Paint, paint, printable};
 
@@ -21,11 +22,12 @@ pub(super) fn report(
     let answers = why_not(&BUILTIN, &run.sources, provider)?;
     let answers = locate_reports(run, answers, |answer| (answer.source, answer.document, &answer.object));
     if format == ExplanationFormat::Json {
-        return Ok(to_json("answers", &answers, run));
+        let (answers, diagnostics) = (&answers, run.result().findings_json());
+        return Ok(to_report(&WhyNotReport { version: ReportVersion, answers, diagnostics }));
     }
     let blocks: Vec<String> = answers
         .iter()
-        .map(|located| located.title(&located.report.object, style) + &format_answer(&located.report, style))
+        .map(|located| title(located, &located.report.object, style) + &format_answer(&located.report, style))
         .collect();
     Ok(blocks.join("\n"))
 }

@@ -14,6 +14,7 @@ use kubefoundry_yaml::secret::mask_at;
 
 /// The rendered and the live value of a field.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ValueMismatch {
     /// The rendered value; absent if the field is not rendered.

@@ -7,17 +7,18 @@ use serde_json::Value;
 use super::lists::{self, ItemKey};
 use kubefoundry_provider::status::text_or_empty;
 
-/// A manager that wrote a field.
+/// A client that wrote a field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldManager {
     /// The name of the field manager.
     pub manager: String,
     /// `Apply` or `Update`.
     pub operation: String,
-    /// The subresource that it wrote through, such as `status` or `scale`; empty for the object itself.
+    /// The subresource that it wrote through, such as `status` or `scale`; absent for the object itself.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subresource: String,
-    /// The time of the write, in RFC 3339.
+    /// The time of the write (RFC 3339).
     #[serde(skip_serializing_if = "String::is_empty")]
     pub time: String,
 }

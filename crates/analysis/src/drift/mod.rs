@@ -17,7 +17,7 @@ mod unrendered_fields;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub use compare::ValueMismatch;
 pub use managers::FieldManager;
@@ -25,6 +25,7 @@ pub use managers::FieldManager;
 use kubefoundry_compiler::cluster_snapshot::{ClusterSnapshot, LiveObject};
 use kubefoundry_compiler::pipeline::{Compilation, Output};
 use kubefoundry_crd::Crds;
+use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_model::composition::Composition;
@@ -40,14 +41,28 @@ pub struct DriftReport {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The comparison of one object.
+/// What `kubefoundry drift --output json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JsonReport<'r> {
+    version: ReportVersion,
+    /// Whether anything has drifted.
+    drifted: bool,
+    /// Every rendered object, then the live objects that no input renders; empty if there is an error.
+    objects: &'r [ObjectDrift],
+    /// Every finding in the input and in the cluster snapshot.
+    diagnostics: JsonFindings,
+}
+
+/// An object and the result of its comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ObjectDrift {
     /// The rendered object, or the live one if it is not rendered.
     pub object: ObjectRef,
-    /// The ModelDeployment in its ownership annotation; empty if there is none.
+    /// The ModelDeployment that its ownership annotation names, if it has one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub deployment: String,
     /// The outcome of the comparison.
@@ -55,7 +70,7 @@ pub struct ObjectDrift {
     /// The reason, where the result alone does not explain it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The drifted fields.
+    /// The fields that differ.
     pub fields: Vec<FieldDrift>,
     /// The rendered object; `None` if the object is not rendered.
     #[serde(skip)]
@@ -67,6 +82,7 @@ pub struct ObjectDrift {
 
 /// The outcome of comparing one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Outcome {
@@ -105,10 +121,11 @@ impl Outcome {
 
 /// A field whose live value differs from the rendered one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldDrift {
     /// The field. Indexes count in the rendered list, or in the live list for items that only the cluster has.
     pub path: String,
-    /// The field within it, if the field is text that contains YAML (`serveConfigV2`).
+    /// The field inside the value, if the value is text that holds YAML (`serveConfigV2`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
     /// The rendered and the live value.
@@ -117,7 +134,7 @@ pub struct FieldDrift {
     /// Whether [`ObjectDrift::found`] includes the field. It does not include fields that are no longer rendered.
     #[serde(skip)]
     pub is_shown: bool,
-    /// The field managers that wrote the live value.
+    /// The clients that wrote the live value, according to managed fields.
     pub managers: Vec<FieldManager>,
 }
 
@@ -168,15 +185,10 @@ impl DriftReport {
         self.objects.iter().any(|object| object.result != Outcome::Same)
     }
 
-    /// Converts the report to JSON in the form of `schemas/drift.json`. `diagnostics` are the findings in their JSON
+    /// Returns what is written as JSON, in the form of `schemas/drift.json`. `diagnostics` are the findings in their JSON
     /// form.
-    pub fn to_json(&self, diagnostics: Vec<Value>) -> Value {
-        let mut json = Map::new();
-        json.insert("version".to_owned(), Value::from(1));
-        json.insert("drifted".to_owned(), Value::from(self.has_drifted()));
-        json.insert("objects".to_owned(), serde_json::to_value(&self.objects).unwrap_or_default());
-        json.insert("diagnostics".to_owned(), Value::Array(diagnostics));
-        Value::Object(json)
+    pub fn to_json(&self, diagnostics: JsonFindings) -> JsonReport<'_> {
+        JsonReport { version: ReportVersion, drifted: self.has_drifted(), objects: &self.objects, diagnostics }
     }
 }
 

@@ -13,6 +13,7 @@ use kubefoundry_provider::{Behavior, Reaction};
 
 /// The tool that applies the objects to the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Applier {
@@ -26,6 +27,7 @@ pub enum Applier {
 
 /// The effect of a change on the running workload. The variants are in ascending order of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ChangeClass {

@@ -11,6 +11,7 @@ use kubefoundry_yaml::field_path::Segment;
 
 /// An image that replaces another one in a deployment, or that is new to the output or gone from it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImageChange {
     /// The old image; absent if the new one replaces none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,6 +20,7 @@ pub struct ImageChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Number of deployments with this change.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub deployments: usize,
 }
 

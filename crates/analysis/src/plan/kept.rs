@@ -13,11 +13,12 @@ use kubefoundry_transform::PriorChoice;
 
 /// A provider that stays although the selection rules prefer another one by now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KeptProvider {
     /// The provider that stays.
     pub provider: String,
-    /// The provider that a new deployment with this specification would get.
+    /// What the selection rules prefer for a new deployment with this specification.
     pub preferred: ProviderChoice,
 }
 

@@ -38,6 +38,7 @@ pub struct Plan {
 
 /// The effect of the change on one ModelDeployment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DeploymentPlan {
@@ -46,14 +47,14 @@ pub struct DeploymentPlan {
     /// The name of its environment, if the input is divided into several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<Arc<str>>,
-    /// The action on it.
+    /// What happens to the deployment.
     pub action: Action,
-    /// For a changed deployment, the class of its most severe change, including those of its endpoint and model name.
+    /// For a changed deployment: the class of its most severe change, including those of its endpoint and model name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<ChangeClass>,
     /// The provider that runs it after the change; for a deleted deployment, the one that ran it.
     pub provider: String,
-    /// For a changed deployment, the new selection, if the provider or the reason differs.
+    /// For a changed deployment: a different provider, or a different reason for the same provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionChange>,
     /// The Service and port that clients call, if they change.
@@ -62,16 +63,16 @@ pub struct DeploymentPlan {
     /// The name of the model in requests, if it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_name: Option<InterfaceChange>,
-    /// The provider that the operator keeps, if the selection rules prefer another one by now.
+    /// With `--applier operator`: the provider that stays, if a new deployment would get another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptProvider>,
-    /// Its GPUs by resource name, where their number or memory changes.
+    /// The GPUs of the deployment, by resource name, if their number or memory changes.
     pub gpus: Vec<GpuChange>,
     /// How many sequences of the full context it has place for, where that changes and is known. Prefill workers, which
     /// keep none, do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityChange>,
-    /// The changes of the input, each with its effects.
+    /// The changes of the input, the most severe first, each with its effects.
     pub changes: Vec<Change>,
     /// The objects that are created, deleted or changed.
     pub objects: Vec<ObjectPlan>,
@@ -85,6 +86,7 @@ pub struct DeploymentPlan {
 
 /// What happens to a deployment or an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// Only the new run has it.
@@ -99,6 +101,7 @@ pub enum Action {
 
 /// A change of the input that can be applied alone, with its effects.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
     /// What changes in the input.
@@ -106,17 +109,18 @@ pub struct Change {
     pub cause: Cause,
     /// The most severe class among its effects.
     pub class: ChangeClass,
-    /// The output fields that it changes.
+    /// The output fields that it changes; empty if it changes none.
     pub outputs: Vec<OutputChange>,
 }
 
-/// What changes in the input.
+/// What changes: a field, another input of the run, or what a kustomization makes of it that was not built.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "cause", rename_all = "camelCase")]
 pub enum Cause {
     /// A field of the ModelDeployment.
     Field {
-        /// The field.
+        /// The field, if a field changes.
         path: String,
         /// The old value; absent if the field was not written.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,13 +139,14 @@ pub enum Cause {
     Objects,
     /// A kustomization that was not built, so that it is unknown what it changes.
     Unbuilt {
-        /// The directory of the kustomization.
+        /// The directory of the kustomization that was not built.
         kustomization: String,
     },
 }
 
 /// A changed field of the output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OutputChange {
     /// The object.
@@ -149,7 +154,7 @@ pub struct OutputChange {
     /// Whether this is the main object of its deployment.
     #[serde(skip)]
     pub is_main: bool,
-    /// The path; empty if the object itself is created or deleted.
+    /// The field; empty if the object as a whole is created or deleted.
     pub path: String,
     /// The old value; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,19 +164,21 @@ pub struct OutputChange {
     pub after: Option<Value>,
     /// The effect on the running workload.
     pub class: ChangeClass,
-    /// The evidence for the class.
+    /// The upstream source for this effect.
     pub source: Cow<'static, str>,
-    /// Whether no single change explains it, only this one together with others.
+    /// Whether the change has this effect only together with other changes.
     pub together: bool,
 }
 
 /// An object that is created, deleted or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectPlan {
     /// The object.
     pub object: ObjectRef,
-    /// The action on it.
+    /// What happens to the object.
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = ["created", "deleted", "changed"])))]
     pub action: Action,
     /// Its index in the outputs of the old run.
     #[serde(skip)]
@@ -183,6 +190,7 @@ pub struct ObjectPlan {
 
 /// A change of something that clients use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InterfaceChange {
     /// The old text; absent if it is unknown.
@@ -191,25 +199,27 @@ pub struct InterfaceChange {
     /// The new text; absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// The effect on clients: [`ChangeClass::Recreate`], unless the change does not reach the running model.
+    /// The effect on clients: `recreate`, unless the change does not reach the running model.
     pub class: ChangeClass,
 }
 
 /// A selection that differs between the runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SelectionChange {
     /// The old selection.
     pub before: ProviderChoice,
     /// The new selection.
     pub after: ProviderChoice,
-    /// The gate that excludes the old provider now; absent if it could still be selected.
+    /// Why the old provider is no longer eligible; absent if it could still be selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_gate: Option<String>,
 }
 
 /// A selected provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderChoice {
     /// The name of the provider.
@@ -223,15 +233,18 @@ pub struct ProviderChoice {
 
 /// The selection rule that decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WinningRule {
     /// Its CEL expression.
     pub condition: String,
     /// Its priority.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub priority: i32,
 }
 
 /// The number of GPUs of one resource name, before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GpuChange {
     /// The resource name.
@@ -248,6 +261,7 @@ pub struct GpuChange {
 
 /// The memory of GPUs before and after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryChange {
     /// Bytes before the change.
     pub before: u64,
@@ -257,6 +271,7 @@ pub struct MemoryChange {
 
 /// How many sequences of the full context a deployment has place for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {
     /// The fewest.
     pub min: u64,
@@ -266,6 +281,7 @@ pub struct Capacity {
 
 /// The capacity of a deployment before and after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityChange {
     /// The capacity before the change; absent if it is not known, or if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -277,6 +293,7 @@ pub struct CapacityChange {
 
 /// Counts of deployments by action and class, and of GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// Created deployments.
@@ -291,23 +308,31 @@ pub struct Summary {
     pub gpus_before: u128,
     /// GPUs of all types after.
     pub gpus_after: u128,
-    /// Peak number of GPUs of all types during the change. A deployment that starts a second cluster, or whose old
+    /// The most GPUs of all types during the change. A deployment that starts a second cluster, or whose old
     /// object runs until it is deleted by the applier of the new one, needs the GPUs of both.
     pub gpus_at_most: u128,
 }
 
-/// Number of changed deployments by class.
+/// Deployments that change, by the class of their most severe change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the classes are documented at `ChangeClass`")]
 pub struct ClassCounts {
+    /// Nothing that runs changes.
     pub none: usize,
+    /// Applied to what runs.
     pub in_place: usize,
+    /// Pods are replaced one after the other.
     pub rolling_restart: usize,
+    /// A second cluster is started, and takes over once it serves.
     pub blue_green: usize,
+    /// Accepted, and without effect on what runs.
     pub no_effect: usize,
+    /// A controller that is not known here decides.
     pub unknown: usize,
+    /// Another object, endpoint or model name takes the place of the one that serves.
     pub recreate: usize,
+    /// Refused by the API server or a webhook: nothing changes.
     pub refused: usize,
 }
 

@@ -14,6 +14,7 @@ use kubefoundry_yaml as yaml;
 
 /// A provider whose runtime changes for at least one deployment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RuntimeChange {
@@ -23,20 +24,22 @@ pub struct RuntimeChange {
     pub before: String,
     /// The new runtime version.
     pub after: String,
-    /// Number of deployments with this change.
+    /// How many deployments change to it.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub deployments: usize,
     /// Whether minor releases are skipped although upstream supports upgrades to the next one only.
     pub skips_minor_release: bool,
-    /// The flags that the new runtime does not have, by engine of the deployments, sorted.
+    /// The flags that the new runtime does not have, by engine of these deployments, sorted.
     pub removed_flags: Vec<RemovedFlags>,
 }
 
 /// The flags of one engine that a newer runtime does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RemovedFlags {
-    /// The engine: `vllm`.
+    /// The engine, such as `vllm`.
     pub engine: &'static str,
     /// The flags, sorted.
     pub flags: Vec<RemovedFlag>,
@@ -44,6 +47,7 @@ pub struct RemovedFlags {
 
 /// A flag that a newer runtime does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RemovedFlag {

@@ -28,6 +28,7 @@ const MAX_WITNESS_CANDIDATES: usize = 8;
 
 /// The analysis of the selection rules of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Analysis {
@@ -35,7 +36,7 @@ pub struct Analysis {
     pub providers: Vec<ProviderSummary>,
     /// The number of judged deployments.
     pub judged: usize,
-    /// Whether these are all deployments that the rules can distinguish.
+    /// Whether they cover all combinations that the rules can distinguish.
     pub complete: bool,
     /// Fields read by rules whose relevant values were not all tried.
     pub unvaried: Vec<String>,
@@ -45,6 +46,7 @@ pub struct Analysis {
 
 /// A provider and the number of deployments that it wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderSummary {
     /// The name.
@@ -59,6 +61,7 @@ pub struct ProviderSummary {
 
 /// A flaw of a rule or a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Flaw {
@@ -66,7 +69,7 @@ pub struct Flaw {
     pub kind: FlawKind,
     /// The name of the provider.
     pub provider: String,
-    /// The rule; `None` if the flaw concerns the provider as a whole.
+    /// The rule; absent if the flaw concerns the provider as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleName>,
     /// The flaw, as text.
@@ -74,13 +77,14 @@ pub struct Flaw {
     /// The rules that win instead, or tie.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<RuleName>,
-    /// A deployment that demonstrates the flaw; `None` if no deployment is accepted at all.
+    /// A deployment that demonstrates the flaw; absent if no deployment is accepted at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
 }
 
 /// The kinds of flaws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FlawKind {
@@ -117,28 +121,33 @@ impl FlawKind {
     }
 }
 
-/// Identifies a rule.
+/// A selection rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleName {
     /// The name of the provider.
     pub provider: String,
     /// The position of the rule, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub rule: usize,
     /// The priority.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub priority: i32,
-    /// The condition.
+    /// The CEL expression.
     pub condition: String,
 }
 
 /// A deployment and the provider that is selected for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Witness {
     /// The whole document.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, Value>"))]
     pub document: Value,
-    /// The selected provider; `None` if there is none.
+    /// The selected provider; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selects: Option<String>,
-    /// The reason.
+    /// The reason of the selection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -29,8 +29,9 @@ const MAX_CHANGES: usize = 3;
 /// The step budget of all rules for one deployment, as a multiple of the budget of one rule.
 const RULE_STEPS_FACTOR: u64 = 16;
 
-/// Why a provider is not selected for a deployment, and which changes would select it.
+/// Why a provider is not selected for a deployment, and the changes that would select it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct WhyNot {
@@ -44,7 +45,7 @@ pub struct WhyNot {
     pub document: usize,
     /// The provider in question.
     pub provider: String,
-    /// The selected provider; `None` if there is none.
+    /// The selected provider; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<String>,
     /// The reason of the selection.
@@ -53,11 +54,11 @@ pub struct WhyNot {
     /// The assessment of the provider in question, as in a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assessment: Option<CandidateAssessment>,
-    /// The smallest set of changes with which its rules select it, verified by compiling; `None` if there is none, or
+    /// The smallest set of changes with which its rules select it, verified by compiling; absent if there is none, or
     /// if it is selected already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_rules: Option<Vec<DocumentChange>>,
-    /// The smallest set of changes with which it can be selected by name, verified by compiling.
+    /// The smallest set of changes with which it can be selected by name, verified by compiling; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_name: Option<Vec<DocumentChange>>,
     /// Conditions of the changes that the input does not show.
@@ -70,6 +71,7 @@ pub struct WhyNot {
 
 /// A reason why rules cannot select a provider for any deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Obstacle {

@@ -16,13 +16,14 @@ mod staleness;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub use llamastack::DISTRIBUTION_STATES;
 pub use staleness::{DEFAULT_STALE_AFTER_SECONDS, LastWrite, Observation, observe};
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_compiler::cluster_snapshot::{ClusterSnapshot, LiveObject};
+use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_kubernetes::wire::ConditionStatus;
@@ -57,32 +58,35 @@ pub struct StatusReport {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A ModelDeployment and the provider object that runs it, with their status. Either may be missing.
+/// A ModelDeployment and the provider object that runs it, or one of them if the other is missing; a
+/// LlamaStackDistribution; or an AsyncActor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StatusEntry {
-    /// The ModelDeployment, even if only the provider object names it and the dump does not contain it.
+    /// The ModelDeployment, which may be known only from the provider object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<ObjectRef>,
-    /// Whether the dump contains the ModelDeployment.
+    /// Whether the cluster snapshot contains the ModelDeployment.
     pub deployment_in_dump: bool,
-    /// The provider object.
+    /// The provider object, the LlamaStackDistribution or the AsyncActor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<ObjectRef>,
     /// The provider of the object, or the one that the ModelDeployment names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The reference or name that connects the two.
+    /// How the provider object was matched to the ModelDeployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_by: Option<JoinKey>,
-    /// The state of an AsyncActor or a LlamaStackDistribution in the words of its own specification.
+    /// The state of a LlamaStackDistribution or an AsyncActor in its own words.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "state_words"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// The status of the provider object, or that of the ModelDeployment if there is no such object.
     #[serde(flatten)]
     pub status: Status,
-    /// The status in the ModelDeployment itself, which is as old as its controller's last reconciliation.
+    /// The status that the ModelDeployment itself has, which is as old as its controller's last reconciliation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<ReportedStatus>,
     /// When the status was written, and whether it is stale.
@@ -94,6 +98,7 @@ pub struct StatusEntry {
 
 /// The kinds of connections between a provider object and a ModelDeployment, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum JoinKey {
     /// The ownership annotation.
@@ -106,11 +111,12 @@ pub enum JoinKey {
 
 /// The status in a ModelDeployment itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportedStatus {
-    /// The phase as it is written; it may be unknown.
+    /// The phase as it is written; it may be unknown, and is absent if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// The message; empty if there is none.
+    /// The message; absent if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -301,24 +307,58 @@ fn replica_part(provider: &dyn Provider, child: &LiveObject) -> StatusPart {
     }
 }
 
-/// Converts the report to JSON in the form of `schemas/status.json`. `diagnostics` are the findings in their JSON form.
+/// What `kubefoundry status --output json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct JsonReport<'r> {
+    version: ReportVersion,
+    /// With `--now`: the time against which staleness was judged (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<String>,
+    /// With `--now`: the age in seconds from which a status is stale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_after_seconds: Option<u64>,
+    /// One entry for each object, by namespace and name.
+    statuses: &'r [StatusEntry],
+    /// Problems of the cluster snapshot.
+    diagnostics: JsonFindings,
+}
+
+/// Describes the states of actors and distributions, each once.
+#[cfg(feature = "schema")]
+fn state_words(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    use kubefoundry_kubernetes::wire::StringEnum as _;
+
+    let actors = kubefoundry_actor::status::ActorState::VARIANTS.iter().map(|(word, _)| *word);
+    let mut words: Vec<&str> = Vec::new();
+    for word in actors.chain(DISTRIBUTION_STATES.iter().map(|(word, _)| *word)) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    schemars::json_schema!({"type": "string", "enum": words})
+}
+
+/// Returns what is written as JSON, in the form of `schemas/status.json`. `diagnostics` are the findings in their JSON
+/// form.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_analysis::status::{StalenessPolicy, StatusReport, to_json};
 /// let report = StatusReport::read(&SourceSet::default(), StalenessPolicy::default());
-/// assert_eq!(to_json(&report, StalenessPolicy::default(), vec![]), serde_json::json!({
+/// # use kubefoundry_diagnostics::render::JsonFindings;
+/// let json = serde_json::to_value(to_json(&report, StalenessPolicy::default(), JsonFindings::default())).unwrap();
+/// assert_eq!(json, serde_json::json!({
 ///     "version": 1, "statuses": [], "diagnostics": [],
 /// }));
 /// ```
-pub fn to_json(report: &StatusReport, policy: StalenessPolicy, diagnostics: Vec<Value>) -> Value {
-    let mut json = Map::new();
-    json.insert("version".to_owned(), Value::from(1));
-    if let Some(now) = policy.now {
-        json.insert("now".to_owned(), Value::from(now.to_string()));
-        json.insert("staleAfterSeconds".to_owned(), Value::from(policy.stale_after));
+pub fn to_json(report: &StatusReport, policy: StalenessPolicy, diagnostics: JsonFindings) -> JsonReport<'_> {
+    JsonReport {
+        version: ReportVersion,
+        now: policy.now.map(|now| now.to_string()),
+        stale_after_seconds: policy.now.map(|_| policy.stale_after),
+        statuses: &report.statuses,
+        diagnostics,
     }
-    json.insert("statuses".to_owned(), serde_json::to_value(&report.statuses).unwrap_or_default());
-    json.insert("diagnostics".to_owned(), Value::Array(diagnostics));
-    Value::Object(json)
 }

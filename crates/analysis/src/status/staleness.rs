@@ -18,24 +18,28 @@ pub const DEFAULT_STALE_AFTER_SECONDS: u64 = 300;
 
 /// When a status was written, and whether it is stale.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Observation {
     /// The last write of the status, as far as the object records it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_write: Option<LastWrite>,
-    /// Whether it is stale; absent without a current time, or if the object records no time.
+    /// With `--now`: whether the status is stale; absent if the snapshot does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<bool>,
 }
 
 /// The time of a write, and where the time comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LastWrite {
-    /// The time; serialized in RFC 3339.
+    /// The time (RFC 3339).
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     #[serde(serialize_with = "as_text")]
     pub time: Time,
-    /// `managedFields` (the write itself), `status` (the newest time in it, which is its last change) or `creation`
-    /// (the status was never written).
+    /// The source of the time: `managedFields` (the write itself), `status` (the newest time in it, which is its last
+    /// change) or `creation` (the status was never written).
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["managedFields", "status", "creation"])))]
     pub from: &'static str,
 }
 

@@ -41,6 +41,7 @@ const RULE_STEPS_FACTOR: u64 = 16;
 
 /// Where the fields of one deployment go, and where its output comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Trace {
@@ -52,7 +53,7 @@ pub struct Trace {
     /// The index of the document in that text.
     #[serde(skip)]
     pub document: usize,
-    /// The selected provider; absent if none was selected.
+    /// The selected provider; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The reason for the selection.
@@ -61,7 +62,8 @@ pub struct Trace {
     /// Every written field, every default, and every option that affects the output. Empty if the deployment has an
     /// error, because it then has no output.
     pub fields: Vec<FieldTrace>,
-    /// Number of fields that were not tried, because there are more than [`MAX_FIELDS`].
+    // More than `MAX_FIELDS`.
+    /// Number of fields that were not tried, because there are too many.
     pub untried: usize,
     /// Every field of the output, in output order.
     pub outputs: Vec<OutputTrace>,
@@ -69,18 +71,19 @@ pub struct Trace {
 
 /// The effect of a field of the input, or of an option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FieldTrace {
-    /// The path of the field, or of the option in the `Render` document.
+    /// The field, or the path of the option in the `Render` document.
     pub path: String,
     /// Whether this is an option.
     pub option: bool,
     /// Its value as JSON text.
     pub value: String,
-    /// Whether the value was written, defaulted or derived.
+    /// Where the value comes from.
     pub origin: FieldOrigin,
-    /// The effect of the field, in one word.
+    /// How the value is used.
     pub fate: Fate,
     /// The changes that changed the output.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +104,7 @@ pub struct FieldTrace {
 
 /// A change of one field of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DocumentChange {
     /// The path of the field.
     pub path: String,
@@ -111,6 +115,7 @@ pub struct DocumentChange {
 
 /// A place in the output that a field affects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReachedField {
     /// The object that contains the place.
     pub object: ObjectRef,
@@ -128,15 +133,18 @@ pub struct ReachedField {
 
 /// A selection rule that reads a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleRef {
     /// The provider that declares the rule.
     pub provider: String,
-    /// The number of the rule in the provider configuration, from 1.
+    /// The position of the rule in the provider configuration, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub rule: usize,
 }
 
 /// A field of the output, and the input fields that affect it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputTrace {
     /// The object that contains the field.
     pub object: ObjectRef,
@@ -147,7 +155,7 @@ pub struct OutputTrace {
     pub inside: Option<String>,
     /// Its value as JSON text.
     pub value: String,
-    /// The input fields that change it; empty for values that the provider always writes.
+    /// The fields and options on which the value depends; empty for a value that the provider always writes.
     pub from: Vec<String>,
 }
 

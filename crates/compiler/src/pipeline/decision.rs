@@ -33,12 +33,13 @@ pub enum OutputRole {
     Shared,
 }
 
-/// The decision about one object of a transformed kind, and the objects generated for it.
+/// The decision about one object of the input, and the objects that it became.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Decision {
-    /// The transformed object, usually a ModelDeployment.
+    /// The object, usually a ModelDeployment.
     pub object: ObjectRef,
     /// The name of its environment, if the input is divided into several.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,22 +50,22 @@ pub struct Decision {
     /// The index of the document in that text.
     #[serde(skip)]
     pub document: usize,
-    /// The provider selection of a ModelDeployment.
+    /// The selected provider of a ModelDeployment, with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
     /// The CRD version of the main object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crd_version: Option<String>,
-    /// The fingerprint of the main object's schema in the dump of CRDs.
+    /// With `--crds`: the fingerprint of the schema against which the main object was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_fingerprint: Option<String>,
-    /// The runtime version that flags and images are for.
+    /// The runtime version for which flags are checked and images are chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// The endpoint of the running model.
+    /// The Service that answers requests once the model runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
-    /// The generated objects.
+    /// The objects that the object became.
     pub objects: Vec<ObjectRef>,
     /// The requested GPUs.
     #[serde(skip)]
@@ -76,11 +77,10 @@ pub struct Decision {
     /// The name in requests, if the object sets it and the provider uses it.
     #[serde(skip)]
     pub(crate) served_name: Option<ServedName>,
-    /// Every value of the validated deployment, with its field and origin; only with
-    /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything).
+    // Only with `Thoroughness::Everything`, like the facts.
+    /// Every field of the deployment, defaults included.
     pub fields: Vec<ResolvedField>,
-    /// What was derived and no field holds, such as the queue of an AsyncActor; only with
-    /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything).
+    /// What was derived for an AsyncActor: its mode, its queue, the workload that it binds to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<DerivedFact>,
 }

@@ -17,7 +17,6 @@ use crate::reading::Documents;
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Findings, ObjectRef, Severity};
-use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::composition::Composition;
 use kubefoundry_transform::{Configuration as _, Thoroughness};
 use kubefoundry_yaml as yaml;

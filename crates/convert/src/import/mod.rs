@@ -60,6 +60,7 @@ impl ImportReport {
 
 /// An object that was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RefusedObject {
     /// The object.
@@ -70,6 +71,7 @@ pub struct RefusedObject {
 
 /// An imported object and the ModelDeployment that renders it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ImportedDeployment {
@@ -84,6 +86,7 @@ pub struct ImportedDeployment {
     /// Further objects that the ModelDeployment renders.
     pub parts: Vec<ObjectRef>,
     /// The ModelDeployment.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, Value>"))]
     pub model_deployment: Value,
     /// The differences between the imported objects and the rendering.
     pub residue: Vec<Residue>,
@@ -91,15 +94,16 @@ pub struct ImportedDeployment {
 
 /// A field that differs between an imported object and the rendering.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Residue {
     /// The object that has the field.
     pub object: ObjectRef,
-    /// The field.
+    /// The field; empty if the object as a whole differs.
     pub path: String,
-    /// The imported value; `None` if only the rendering has the field.
+    /// The imported value; absent if only the rendering has the field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<Value>,
-    /// The rendered value; `None` if only the imported object has the field.
+    /// The rendered value; absent if only the imported object has the field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rendered: Option<Value>,
 }

@@ -42,14 +42,15 @@ impl GroupMigration {
 
 /// A text with its objects in the new group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RegroupedText {
     /// The source text.
     #[serde(skip)]
     pub source: SourceId,
-    /// References to the moved objects, with their old group.
+    /// The moved objects, with their old API group.
     pub objects: Vec<ObjectRef>,
-    /// The new text.
+    /// The new text of the file.
     pub text: String,
 }
 

@@ -19,7 +19,6 @@ use kubefoundry_deployment::ir::ProviderRequest;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
-use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::composition::Composition;
 use kubefoundry_model::model_name::requested_model_name;
 use kubefoundry_provider::Provider;
@@ -46,6 +45,7 @@ impl ProviderMigration {
 
 /// A ModelDeployment and its replacement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MigratedDeployment {
@@ -61,15 +61,17 @@ pub struct MigratedDeployment {
     pub from: String,
     /// The new provider.
     pub to: String,
-    /// Modes of the engine that only the current provider supports.
+    /// Engines and modes that only the current provider supports.
     pub capabilities_lost: Vec<String>,
     /// Fields that lose or change their effect, one line each.
     pub losses: Vec<String>,
     /// The replacement.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, Value>"))]
     pub model_deployment: Value,
     /// The objects that the replacement renders.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Map<String, Value>>"))]
     pub manifests: Vec<Value>,
-    /// The steps of the migration.
+    /// The steps of the migration, in order.
     pub plan: Vec<MigrationStep>,
 }
 

@@ -9,6 +9,7 @@ use kubefoundry_provider::draft::{items_at, string_at};
 
 /// A step of a migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MigrationStep {
     /// The step, in a few words.
     pub title: String,

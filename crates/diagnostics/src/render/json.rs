@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
@@ -11,67 +12,119 @@ use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::secret::{has_secret, mask, mask_object};
 use kubefoundry_yaml::text::{break_json_commands, printable_json};
 
-/// The envelope. `version` changes when a field changes its meaning or is removed.
+/// What `kubefoundry lint --output json` prints, and every command with `--diagnostics json`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct JsonReport<'a> {
-    version: u32,
+pub struct JsonReport<'a> {
+    version: ReportVersion,
+    /// With `--crds`: the schemas against which objects were checked.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     crds: &'a [CheckedSchema],
+    /// How many parts of the input were not judged; absent if everything was. `--min-severity` does not hide them.
     #[serde(skip_serializing_if = "is_zero")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     not_judged: usize,
+    /// Every finding, by file, line and code.
     diagnostics: Vec<JsonDiagnostic<'a>>,
 }
 
-/// A CRD schema of a cluster that objects were checked against.
+/// A schema of a CRD that objects were checked against.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedSchema {
     /// `group/version`.
     pub api_version: String,
     /// The kind.
     pub kind: String,
-    /// A hash of the schema's content, independent of its file.
+    /// A hash of the schema, independent of the file that it was read from.
     pub fingerprint: String,
 }
 
+/// A finding. It has no place if it is about flags or the input as a whole.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("dependencies" = {"file": PLACE})))]
 #[serde(rename_all = "camelCase")]
-struct JsonDiagnostic<'a> {
+pub struct JsonDiagnostic<'a> {
+    /// The diagnostic code; its page is `docs/codes/<code>.md`.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^KF[0-9]{4}$")))]
     code: &'static str,
+    /// The name of the code, such as `unknown-field`.
     name: &'static str,
+    /// The severity; an error prevents all output.
     severity: Severity,
+    /// The problem, in one line.
     message: &'a str,
     #[serde(flatten)]
     location: Option<ReportLocation<'a>>,
+    /// The object that the finding is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<&'a ObjectRef>,
+    /// Other places that help to understand the finding.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     related: Vec<JsonRelated<'a>>,
+    /// How to resolve the finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
+    /// A change that `lint --fix` applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<JsonFix<'a>>,
 }
 
+/// Another place that helps to understand the finding.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonRelated<'a> {
+    /// What the place shows.
     message: &'a str,
     #[serde(flatten)]
     location: ReportLocation<'a>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonFix<'a> {
+    /// What the fix does.
     title: &'a str,
+    /// The edits; they do not overlap.
     edits: Vec<JsonEdit<'a>>,
 }
 
+/// A replacement in the file of the finding.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JsonEdit<'a> {
     #[serde(flatten)]
     range: Range,
+    /// The text that replaces the range.
     replacement: &'a str,
+}
+
+/// The fields of a place, of which a finding has all or none.
+#[cfg(feature = "schema")]
+const PLACE: [&str; 7] = ["file", "document", "path", "line", "column", "endLine", "endColumn"];
+
+/// Findings as they are in every JSON report.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "Vec<JsonDiagnostic<'_>>"))]
+#[serde(transparent)]
+pub struct JsonFindings(pub Vec<Value>);
+
+/// The version of the report. It changes when a field changes its meaning or is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "u32", extend("const" = Self::NUMBER)))]
+pub struct ReportVersion;
+
+impl ReportVersion {
+    const NUMBER: u32 = 1;
+}
+
+impl Serialize for ReportVersion {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(Self::NUMBER)
+    }
 }
 
 /// Renders all findings as one JSON document: `{"version": 1, "diagnostics": [{code, name, severity, message, file,
@@ -92,7 +145,7 @@ pub fn json_of_reported(
 ) -> String {
     let resolver = LocationResolver::new(diagnostics, sources);
     let diagnostics = diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
-    to_report(&JsonReport { version: 1, crds, not_judged, diagnostics })
+    to_report(&JsonReport { version: ReportVersion, crds, not_judged, diagnostics })
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -149,7 +202,7 @@ fn to_json_diagnostic<'a>(diagnostic: &'a Diagnostic, resolver: &'a LocationReso
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

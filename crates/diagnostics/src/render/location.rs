@@ -13,10 +13,14 @@ use kubefoundry_yaml::secret::has_secret;
 
 /// A range in a file, and the field there.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReportLocation<'a> {
+    /// The file, as it was given; `-` is standard input.
     pub(super) file: &'a str,
+    /// The position of the document in the file, from 0.
     pub(super) document: usize,
+    /// The field, such as `spec.env[0].name`; empty for the whole document.
     pub(super) path: String,
     #[serde(flatten)]
     pub(super) range: Range,
@@ -24,11 +28,20 @@ pub(super) struct ReportLocation<'a> {
 
 /// Lines and columns, counted from 1; columns in characters. The end column is exclusive.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Range {
+    /// The first line, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) line: usize,
+    /// The first column, in characters from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) column: usize,
+    /// The last line.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) end_line: usize,
+    /// The column after the last character.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(super) end_column: usize,
 }
 

@@ -19,14 +19,17 @@ use kubefoundry_transform::Endpoint;
 
 /// The unified status of a provider's object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// The phase. Absent if the object's state is unknown to this version.
+    /// The phase; absent if the status of the object has a value that is unknown to this version.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "words::<Phase>"))]
     pub phase: Option<Phase>,
-    /// The provider's message. Empty if it has none.
+    /// The provider's message; empty if it has none.
     pub message: String,
-    /// The replicas that serve. In disaggregated mode, those of both roles.
+    /// The replicas that serve. In disaggregated mode, those of both roles. A number that the provider does not report is
+    /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Replicas>,
     /// The Service that answers requests once the model runs.
@@ -36,16 +39,26 @@ pub struct Status {
     pub conditions: Vec<Condition>,
     /// The provider's own conditions, unchanged.
     pub provider_conditions: Vec<Condition>,
-    /// The parts that the provider reports: components, clusters, applications.
+    /// The parts that the provider reports: components, clusters, applications. Of a LlamaStackDistribution, the external
+    /// providers, the merge, the preflight and the server; of an AsyncActor, the workload and the failing pods.
     pub parts: Vec<StatusPart>,
     /// `metadata.generation` of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub generation: Option<i64>,
     /// The generation that the controller observed last, if it reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub observed_generation: Option<i64>,
     /// The values in the object's status that this version does not know.
     pub unrecognized: Vec<UnrecognizedValue>,
+}
+
+/// Describes an enum by its words.
+#[cfg(feature = "schema")]
+fn words<E: kubefoundry_kubernetes::wire::StringEnum>(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let words: Vec<&str> = E::VARIANTS.iter().map(|(word, _)| *word).collect();
+    schemars::json_schema!({"type": "string", "enum": words})
 }
 
 impl Status {
@@ -70,52 +83,60 @@ impl Status {
 
 /// Replica counts. A count that the provider does not report is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replicas {
     /// The desired number of replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub desired: Option<i64>,
     /// The number of ready replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub ready: Option<i64>,
     /// The number of available replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub available: Option<i64>,
 }
 
 /// A condition (meta/v1 Condition).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
     /// The type, unique in a list of conditions.
     #[serde(rename = "type")]
     pub condition_type: String,
-    /// `True`, `False` or `Unknown`.
+    /// Whether the condition holds.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "words::<ConditionStatus>"))]
     pub status: ConditionStatus,
-    /// The machine-readable reason.
+    /// The reason, as one word.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The human-readable message.
+    /// The reason, as text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The time of the last change of `status`, as RFC 3339.
+    /// The time when `status` changed last (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<String>,
     /// The generation that the condition describes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub observed_generation: Option<i64>,
 }
 
 /// A part of a provider's object: a component, a cluster or an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusPart {
-    /// The role of the part: `prefill`, `active cluster`.
+    /// The role of the part, such as `prefill` or `active cluster`.
     pub role: String,
     /// The name of the part.
     pub name: String,
     /// The state as the provider writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The provider's message. Empty if it has none.
+    /// The provider's message; absent if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The replicas of the part, if it has any.
@@ -125,6 +146,7 @@ pub struct StatusPart {
 
 /// A value in the object's status that this version does not know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnrecognizedValue {
     /// The path of the field, such as `status.state`.
     pub path: String,
