@@ -221,6 +221,7 @@ fn known_keys() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubefoundry_composition::BUILTIN;
 
     /// Every option of `Render` must have a key, except for those that are whole objects.
     #[test]

@@ -13,7 +13,6 @@ use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_engines::profile::BooleanSetting;
 use kubefoundry_engines::{flags, profile};
 use kubefoundry_kubernetes::wire::StringEnum;
-use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::rule_environment;
 use kubefoundry_provider::CustomKind;
 use kubefoundry_provider::support;

@@ -5,7 +5,6 @@ mod documents;
 mod findings;
 mod foreign;
 
-use kubefoundry_composition::BUILTIN;
 use std::fs;
 use std::path::Path;
 
@@ -72,6 +71,7 @@ mod tests {
     use super::*;
     use kubefoundry_analysis::trace;
     use kubefoundry_compiler::{Thoroughness, compile};
+    use kubefoundry_composition::BUILTIN;
     use kubefoundry_diagnostics::source::SourceSet;
 
     /// Each shape of document selects the provider that its generator names, and all of them are rendered.
