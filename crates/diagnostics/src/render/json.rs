@@ -8,7 +8,8 @@ use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
 use crate::{Diagnostic, ObjectRef, Severity, count_not_judged};
 use kubefoundry_yaml::edit::TextEdit;
-use kubefoundry_yaml::secret::{has_secret, mask, mask_object};
+use kubefoundry_yaml::infallible::{to_json, to_pretty_json};
+use kubefoundry_yaml::secret::{has_secret, mask_object};
 use kubefoundry_yaml::text::{break_json_commands, printable_json};
 
 /// The envelope. `version` changes when a field changes its meaning or is removed.
@@ -107,15 +108,15 @@ pub fn to_report(report: &impl Serialize) -> String {
     if !has_secret(&text) {
         return text;
     }
-    // A mask in the text could cross the borders of its values, but is better than none.
-    let Ok(mut value) = serde_json::to_value(report) else { return mask(&text).into_owned() };
+    // Masks are put into the values, because one in the text could cross their borders.
+    let mut value = to_json(report);
     mask_object(&mut value);
     to_object_report(&value)
 }
 
 /// Like [`to_report`], for a report with objects that are used as they are written: their secrets stay.
 pub fn to_object_report(report: &impl Serialize) -> String {
-    let mut text = printable_json(serde_json::to_string_pretty(report).unwrap_or_default());
+    let mut text = printable_json(to_pretty_json(report));
     text.push('\n');
     match break_json_commands(&text) {
         Cow::Borrowed(_) => text,
