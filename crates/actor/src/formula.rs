@@ -131,15 +131,10 @@ pub(super) fn check_formula<'f>(formula: &'f str, trigger: &str) -> Result<(), F
             if is_member {
                 is_member = false;
             } else if token == "let" && wants_operand {
-                let name = next.get(..token_length(next)).unwrap_or_default();
+                let (name, after) = next.split_at(token_length(next));
                 declared.insert(name);
-                rest = next
-                    .get(name.len()..)
-                    .unwrap_or_default()
-                    .trim_start()
-                    .strip_prefix('=')
-                    .unwrap_or_default()
-                    .trim_start();
+                // Without an equals sign, nothing follows that could be an operand.
+                rest = after.trim_start().strip_prefix('=').unwrap_or("").trim_start();
                 continue;
             } else if token == "not" || token == "if" && wants_operand {
                 // `not` is before an operand, or before a word such as `in`.
@@ -176,9 +171,9 @@ pub(super) fn check_formula<'f>(formula: &'f str, trigger: &str) -> Result<(), F
             is_member = false;
             brackets.push(first);
             wants_operand = true;
-            if let Some(closed) = next.chars().next().filter(|next| closes(first, *next)) {
+            if let Some(after) = next.strip_prefix(|next| closes(first, next)) {
                 brackets.pop();
-                rest = next.get(closed.len_utf8()..).unwrap_or_default().trim_start();
+                rest = after.trim_start();
                 wants_operand = false;
                 continue;
             }

@@ -59,6 +59,15 @@ pub fn to_json(value: &(impl Serialize + ?Sized)) -> Value {
     serde_json::to_value(value).expect("a type of ours has a JSON form")
 }
 
+/// Writes a value of one of our types as compact JSON.
+///
+/// # Panics
+/// As [`to_json`] does.
+#[expect(clippy::expect_used, reason = "it fails for types that are written wrongly, and no value of ours is of one")]
+pub fn to_json_text(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("a type of ours has a JSON form")
+}
+
 /// Writes a value of one of our types as indented JSON.
 ///
 /// # Panics

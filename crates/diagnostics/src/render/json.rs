@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
@@ -94,6 +95,19 @@ pub fn json_of_reported(
     let resolver = LocationResolver::new(diagnostics, sources);
     let diagnostics = diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
     to_report(&JsonReport { version: 1, crds, not_judged, diagnostics })
+}
+
+/// Returns the findings as in [`json`], for a report that has them among other values.
+pub fn json_findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+    let resolver = LocationResolver::new(diagnostics, sources);
+    let findings: Vec<JsonDiagnostic<'_>> =
+        diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
+    let mut values: Vec<Value> = findings.iter().map(to_json).collect();
+    let not_judged = count_not_judged(diagnostics);
+    if has_secret(&to_object_report(&JsonReport { version: 1, crds: &[], not_judged, diagnostics: findings })) {
+        values.iter_mut().for_each(mask_object);
+    }
+    values
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

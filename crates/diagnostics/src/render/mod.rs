@@ -16,7 +16,7 @@ pub use checkout::Checkout;
 pub use concise::concise;
 pub use github::github;
 pub use gitlab::gitlab;
-pub use json::{CheckedSchema, json, json_of_reported, to_object_report, to_report};
+pub use json::{CheckedSchema, json, json_findings, json_of_reported, to_object_report, to_report};
 pub use junit::{TestCase, junit};
 pub use position::{LineIndex, Position};
 pub use sarif::sarif;
