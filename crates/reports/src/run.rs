@@ -51,7 +51,7 @@ impl<'r, O> RunResult<'r, O> {
 
     /// Converts the findings to JSON, in the form that all JSON reports use.
     pub fn findings_json(self) -> Value {
-        Value::Array(findings_json(&self.compilation.diagnostics, self.sources))
+        Value::Array(render::json_findings(&self.compilation.diagnostics, self.sources))
     }
 
     /// Adds the location of its object to each decision.
@@ -87,9 +87,7 @@ impl<'r, O> RunResult<'r, O> {
 
 /// Converts findings to JSON, in the form that all JSON reports use.
 pub fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
-    let mut report: Value = serde_json::from_str(&render::json(diagnostics, sources, &[])).unwrap_or_default();
-    let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
-    if let Value::Array(findings) = findings { findings } else { Vec::new() }
+    render::json_findings(diagnostics, sources)
 }
 
 /// A decision with the location of the name of its object. Lines and columns count from 1.

@@ -77,14 +77,27 @@ pub fn to_pretty_json(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string_pretty(value).expect("a type of ours has a JSON form")
 }
 
-/// Parses a JSON file that is a part of the program.
+/// Parses JSON that is a part of the program: an embedded file, or the default of a field.
 ///
 /// # Panics
-/// If the file, whose name is given for the message, is not JSON. Without its content, the program would answer as if
-/// nothing were built in, so it must not go on. A test loads each file.
+/// If the text, which is named for the message, is not JSON. Without its content, the program would answer as if nothing
+/// were built in, so it must not go on. A test loads each of them.
 #[expect(clippy::panic, reason = "the text is a part of the program, and a test loads it")]
 pub fn parse_builtin(name: &str, text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("the built-in file {name} is not JSON: {error}"))
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("the built-in {name} is not JSON: {error}"))
+}
+
+/// Parses a YAML document that is a part of the program.
+///
+/// # Panics
+/// As [`parse_builtin`] does, if the text is not one YAML document.
+#[expect(clippy::panic, reason = "the text is a part of the program, and a test loads it")]
+pub fn parse_builtin_yaml(name: &str, text: &str) -> Value {
+    let parsed = crate::parse(text, &crate::Limits::default());
+    match (parsed.documents.as_slice(), &parsed.failure) {
+        ([document], None) => document.root.to_json(),
+        _ => panic!("the built-in {name} is not one YAML document"),
+    }
 }
 
 #[cfg(test)]
@@ -92,8 +105,14 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic(expected = "the built-in file kinds.json is not JSON")]
+    #[should_panic(expected = "the built-in kinds.json is not JSON")]
     fn a_broken_builtin_file_is_named() {
         parse_builtin("kinds.json", "{");
+    }
+
+    #[test]
+    #[should_panic(expected = "the built-in config.yaml is not one YAML document")]
+    fn a_broken_builtin_document_is_named() {
+        parse_builtin_yaml("config.yaml", "a: [");
     }
 }
