@@ -1,7 +1,5 @@
 //! The flags of the program that runs a deployment, from the flag tables of its runtime version.
 
-use std::fmt::Write as _;
-
 use kubefoundry_compiler::session::Session;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::StringEnum as _;
@@ -9,6 +7,7 @@ use kubefoundry_model::engines::flags::{self, Flag, FlagGroup, FlagKind, FlagTab
 use kubefoundry_model::engines::profile;
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::{EngineType, KIND, ModelDeployment};
+use kubefoundry_yaml::append;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::Value;
 
@@ -103,10 +102,10 @@ impl FieldFlags {
     pub(crate) fn describe(&self, flag: &Flag, table: &FlagTable) -> String {
         let mut text = format!("`--{}` *{}*\n\nFlag of {}", flag.name, type_of(flag), table.program());
         if !flag.uncertain {
-            let _ = write!(text, " {}", table.version());
+            append!(text, " {}", table.version());
         }
         if !self.runtime.is_empty() {
-            let _ = write!(text, " in {}", self.runtime);
+            append!(text, " in {}", self.runtime);
         }
         text.push('.');
         write_list(&mut text, facts(flag, table));
