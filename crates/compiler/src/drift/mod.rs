@@ -171,7 +171,7 @@ impl DriftReport {
         let mut json = Map::new();
         json.insert("version".to_owned(), Value::from(1));
         json.insert("drifted".to_owned(), Value::from(self.has_drifted()));
-        json.insert("objects".to_owned(), serde_json::to_value(&self.objects).unwrap_or_default());
+        json.insert("objects".to_owned(), kubefoundry_yaml::infallible::to_json(&self.objects));
         json.insert("diagnostics".to_owned(), Value::Array(diagnostics));
         Value::Object(json)
     }

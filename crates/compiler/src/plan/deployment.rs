@@ -394,7 +394,8 @@ fn leaves_out_default(change: &Change) -> bool {
     }
     let default = declared_field(path).and_then(|field| field.facets.default);
     change.outputs.is_empty()
-        && default.and_then(|default| serde_json::from_str::<Value>(default).ok()).as_ref() == Some(value)
+        && default
+            .is_some_and(|default| kubefoundry_yaml::infallible::parse_builtin("default of a field", default) == *value)
 }
 
 /// The old state in the form that is compared with the new one.

@@ -317,7 +317,7 @@ pub fn to_json(report: &StatusReport, policy: StalenessPolicy, diagnostics: Vec<
         json.insert("now".to_owned(), Value::from(now.to_string()));
         json.insert("staleAfterSeconds".to_owned(), Value::from(policy.stale_after));
     }
-    json.insert("statuses".to_owned(), serde_json::to_value(&report.statuses).unwrap_or_default());
+    json.insert("statuses".to_owned(), kubefoundry_yaml::infallible::to_json(&report.statuses));
     json.insert("diagnostics".to_owned(), Value::Array(diagnostics));
     Value::Object(json)
 }
