@@ -25,7 +25,6 @@ use kubefoundry_model::ir::Role;
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_transform::PriorChoice;
-use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::secret::mask_at;
 
@@ -82,10 +81,7 @@ impl<'r> RunDeployment<'r> {
     /// Parses the objects of the deployment from their printed text.
     fn objects(&self) -> Vec<Object> {
         let references = self.decision.objects.iter().cloned();
-        let value = |output: &Output<YamlText>| {
-            let document = yaml::documents(output.object.as_str(), &self.run.compilation.options.limits).next();
-            document.map(|document| document.root.to_json()).unwrap_or_default()
-        };
+        let value = |output: &Output<YamlText>| output.object.to_value();
         references.zip(self.outputs.iter().map(value)).collect()
     }
 
