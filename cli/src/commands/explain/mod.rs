@@ -154,7 +154,7 @@ impl<T> LocatedReport<'_, T> {
 
 /// Formats a report as JSON, together with the findings.
 fn to_json(name: &str, report: impl Serialize, run: &Run) -> String {
-    let report = serde_json::to_value(report).unwrap_or_default();
+    let report = kubefoundry_yaml::infallible::to_json(&report);
     let fields = [("version", Value::from(1)), (name, report), ("diagnostics", run.result().findings_json())];
     let object: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     to_report(&object)
