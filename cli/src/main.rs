@@ -2,7 +2,6 @@
 //!
 //! This is a thin front end to the `kubefoundry` library: it reads texts, passes them to the library, and prints the
 //! results. All decisions are made in the library.
-#![expect(clippy::disallowed_methods, reason = "the command line is where files and the environment are")]
 
 mod args;
 mod commands;

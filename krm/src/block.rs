@@ -1,9 +1,7 @@
 //! A `ResourceList` in block style: finds the text range of each item, and converts a flow-style list to block style.
 
-use std::ops::Range;
-
 use kubefoundry_yaml::edit::{BlockItem, block_items};
-use kubefoundry_yaml::{Node, Value};
+use kubefoundry_yaml::{Node, Span, Value};
 
 use crate::envelope::Envelope;
 
@@ -25,16 +23,17 @@ pub(crate) fn find_items(envelope: &Envelope<'_>) -> Vec<BlockItem> {
 
 /// Converts an item to a document: its dash becomes a space, so that all other text keeps its line and column.
 pub(crate) fn item_text(text: &str, item: &BlockItem) -> String {
-    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
-    format!("{} {}", part(item.range.start..item.dash), part(item.dash + 1..item.range.end))
+    let (before, after) =
+        (Span { start: item.range.start, end: item.dash }, Span { start: item.dash + 1, end: item.range.end });
+    format!("{} {}", before.of(text), after.of(text))
 }
 
 /// Converts the whole list to block style and keeps the text of the values.
 pub(crate) fn to_block_style(envelope: &Envelope<'_>) -> String {
-    let slice = |node: &Node<'_>| envelope.text.get(node.span.start..node.span.end).unwrap_or_default();
+    let slice = |node: &Node<'_>| node.span.of(envelope.text);
     let mut out = String::new();
     for entry in envelope.root().entries() {
-        out.push_str(envelope.text.get(entry.key_span.start..entry.key_span.end).unwrap_or_default());
+        out.push_str(entry.key_span.of(envelope.text));
         out.push(':');
         match &entry.node.value {
             Value::Sequence(items) if entry.key == "items" && !items.is_empty() => {

@@ -3,7 +3,7 @@
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::printable;
-use kubefoundry_yaml::{Document, Failure, FailureKind, Limits, Node, Value};
+use kubefoundry_yaml::{Document, Failure, FailureKind, Limits, Node, Span, Value};
 
 /// The API group of a `ResourceList`.
 const GROUP: &str = "config.kubernetes.io";
@@ -110,9 +110,9 @@ impl<'t> Envelope<'t> {
     /// Extracts the text of a node, indented to its original column so that its lines stay aligned. Also returns the
     /// offset of the extracted text in the list.
     pub(crate) fn extract_text(&self, node: &Node<'_>) -> (String, usize) {
-        let before = self.text.get(..node.span.start).unwrap_or_default();
+        let before = Span { start: 0, end: node.span.start }.of(self.text);
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
-        let node_text = self.text.get(node.span.start..node.span.end).unwrap_or_default();
+        let node_text = node.span.of(self.text);
         let indent = if node_text.starts_with(['{', '[']) { 0 } else { column };
         (format!("{}{node_text}", " ".repeat(indent)), node.span.start - indent)
     }

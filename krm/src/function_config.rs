@@ -87,7 +87,8 @@ impl FunctionConfig {
     pub(crate) fn read(envelope: &Envelope<'_>) -> Self {
         let Some(config) = envelope.function_config() else { return Self::default() };
         let (api_version, kind) = item::type_of(config);
-        let is_known_group = ApiGroup::find(api_version.split('/').next().unwrap_or_default()).is_some();
+        let is_known_group =
+            ApiGroup::find(api_version.split_once('/').map_or(api_version, |(group, _)| group)).is_some();
         match (api_version, kind) {
             (render::API_VERSION, "Render") => {
                 Self { options: Some(envelope.extract_text(config).0), ..Self::default() }
@@ -204,14 +205,14 @@ fn is_map_key(key: &str) -> bool {
 
 /// Inserts a value at the path of a key. Only the name chosen by the user may contain dots.
 fn insert_value(render: &mut Map<String, Json>, key: &str, value: Json) {
-    let (path, last) = split_map_key(key).or_else(|| key.rsplit_once('.')).unwrap_or_default();
+    let (path, last) = split_map_key(key).or_else(|| key.rsplit_once('.')).unwrap_or(("", key));
     let mut fields = render;
     for field in path.split('.').filter(|field| !field.is_empty()) {
         let inner = fields.entry(field).or_insert_with(|| Json::Object(Map::new()));
         let Some(inner) = inner.as_object_mut() else { return };
         fields = inner;
     }
-    fields.insert(if path.is_empty() { key } else { last }.to_owned(), value);
+    fields.insert(last.to_owned(), value);
 }
 
 fn known_keys() -> impl Iterator<Item = &'static str> {

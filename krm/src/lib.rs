@@ -20,11 +20,10 @@ mod prune;
 mod results;
 mod sources;
 
-use std::fmt::Write as _;
-
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Severity;
+use kubefoundry_yaml::append_line;
 
 pub use process::{serve, serve_refusal};
 
@@ -153,7 +152,7 @@ fn run_on_text(text: &str) -> Result<Answer, EnvelopeError> {
     });
     let mut stderr = format_stderr(&findings, failed, &envelope);
     for message in earlier_errors {
-        let _ = writeln!(stderr, "error: {}", message.escape_debug());
+        append_line!(stderr, "error: {}", message.escape_debug());
     }
     Ok(Answer { stdout: stdout.into_bytes(), stderr, status: u8::from(failed) })
 }

@@ -1,14 +1,12 @@
 //! Converts findings to results of the `ResourceList` and to lines on standard error.
 
-use std::fmt::Write as _;
-
 use kubefoundry_compiler::Compilation;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::printable;
-use kubefoundry_yaml::{Limits, Node, Value, parse};
+use kubefoundry_yaml::{Limits, Node, Value, append, parse};
 use serde_json::{Map, Value as Json, json};
 
 use crate::envelope::Envelope;
@@ -82,7 +80,7 @@ impl Context<'_, '_> {
         let location = diagnostic.location.as_ref();
         let object = location.and_then(|location| self.sources.object(self.envelope, location.source));
         let prefix = self.location_prefix(diagnostic, object);
-        let help = diagnostic.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+        let help = diagnostic.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
         let related = self.format_related(diagnostic);
         let message = format!("{} {prefix}{}{related}{help}", diagnostic.code.id, diagnostic.message);
         let mut result = new_result(diagnostic.severity, &message);
@@ -124,7 +122,7 @@ impl Context<'_, '_> {
         for related in &diagnostic.related {
             let object = self.sources.object(self.envelope, related.location.source);
             if object.and_then(Origin::from_annotations).is_some() {
-                let _ = write!(text, "; {}: {}", related.message, self.file_and_line(&related.location));
+                append!(text, "; {}: {}", related.message, self.file_and_line(&related.location));
             }
         }
         text

@@ -7,8 +7,6 @@
 //! runtime (queue, controller, lease, server, events, metrics, …) carries all of them
 //! ```
 
-#![allow(clippy::disallowed_methods, reason = "the operator is the world that the core is kept from")]
-
 mod args;
 mod rights;
 mod role;

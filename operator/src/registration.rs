@@ -261,14 +261,16 @@ impl Condition {
     }
 }
 
+#[expect(clippy::expect_used, reason = "rounding fails at the end of the range of times alone")]
 fn seconds_now() -> String {
-    Timestamp::now().round(Unit::Second).unwrap_or_default().to_string()
+    let rounded = Timestamp::now().round(Unit::Second);
+    rounded.expect("a time of this millennium can be rounded").to_string()
 }
 
 /// Returns the provider configuration that is built into this version.
 fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
-    let parsed = kubefoundry_yaml::parse(provider.info().config, &kubefoundry_yaml::Limits::default());
-    let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
+    let name = format!("config.yaml of {}", provider.name());
+    let config = kubefoundry_yaml::infallible::parse_builtin_yaml(&name, provider.info().config);
     json!({
         "apiVersion": api_group.api_version(),
         "kind": kubefoundry_deployment::wire::CONFIGURATION_KIND,

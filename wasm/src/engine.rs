@@ -247,7 +247,7 @@ fn to_text(value: &Value) -> String {
     value.to_string()
 }
 
-/// Reads one of our reports again, in order to put it into an answer.
+/// Reads one of our reports again, in order to put it into an answer. One that is not JSON would be put into it as text.
 fn parsed(report: &str) -> Value {
-    serde_json::from_str(report).unwrap_or_default()
+    serde_json::from_str(report).unwrap_or_else(|_| Value::from(report))
 }

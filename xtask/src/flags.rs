@@ -15,13 +15,13 @@ mod tables;
 pub(crate) mod version;
 pub(crate) mod wheel;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
 use crate::generated_files::{refuse_stale_files, write_stale_files};
 use delta::Facts;
+use kubefoundry_yaml::{append, append_line};
 use store::Store;
 use tables::{PACKAGES, TABLES, Table};
 use version::Version;
@@ -122,7 +122,7 @@ fn add(root: &Path, package: &str, version: &str, reading: &Reading) -> Result<S
     let mut report = headline(reading);
     for (name, facts) in &reading.tables {
         let summary = store.insert(table(name)?, version, facts, &reading.origin)?;
-        let _ = writeln!(report, "{name} {version}: {summary}");
+        append_line!(report, "{name} {version}: {summary}");
     }
     if !reading.pins.is_empty() {
         let mut pins = store.pins()?;
@@ -137,10 +137,10 @@ fn add(root: &Path, package: &str, version: &str, reading: &Reading) -> Result<S
             Some(_) => format!("; add it: cargo xtask flags --engine {engine} --version {pinned}"),
         };
         let verb = if pin == pinned { "pins" } else { "accepts, as the oldest," };
-        let _ = writeln!(report, "it {verb} {engine} {pinned}{hint}");
+        append_line!(report, "it {verb} {engine} {pinned}{hint}");
     }
     for note in &reading.notes {
-        let _ = writeln!(report, "note: {note}");
+        append_line!(report, "note: {note}");
     }
     Ok(report + &write(root)?)
 }
@@ -153,26 +153,26 @@ fn compare(root: &Path, package: &str, version: &str, reading: &Reading) -> Resu
     for (name, facts) in &reading.tables {
         let committed = store.versions(table(name)?)?;
         let Some(known) = committed.iter().find(|known| known.version.as_str() == version) else {
-            let _ = writeln!(problems, "{name} {version}: no committed facts");
+            append_line!(problems, "{name} {version}: no committed facts");
             continue;
         };
         let origin = &known.file.origin;
         if origin.source == reading.origin.source && origin.sha256 != reading.origin.sha256 {
-            let _ = writeln!(
+            append_line!(
                 problems,
                 "{name} {version}: the committed facts are from a file with the hash {}",
                 origin.sha256
             );
         }
         if known.facts == *facts {
-            let _ = writeln!(report, "{name} {version}: {} flags, as committed", facts.len());
+            append_line!(report, "{name} {version}: {} flags, as committed", facts.len());
         } else {
             let difference = delta::difference(&known.facts, facts);
-            let _ = write!(problems, "{name} {version} differs from the committed facts:\n{difference}");
+            append!(problems, "{name} {version} differs from the committed facts:\n{difference}");
         }
     }
     if !reading.pins.is_empty() && !store.pins()?.contains(package, version, &reading.pins, &reading.origin.sha256) {
-        let _ = writeln!(problems, "{package} {version}: {} differs", store.pins_path().display());
+        append_line!(problems, "{package} {version}: {} differs", store.pins_path().display());
     }
     if problems.is_empty() { Ok(report) } else { Err(Failure::Unmet(format!("{report}{}", problems.trim_end()))) }
 }

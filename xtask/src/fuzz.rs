@@ -61,7 +61,7 @@ pub(crate) fn run(options: &[&str]) -> Result<String, Failure> {
 }
 
 fn parse_options(options: &[&str]) -> Result<FuzzOptions, Failure> {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let mut parsed = FuzzOptions { time: Duration::from_secs(60), seed: since_epoch.as_secs() };
     let mut rest = options.iter();
     while let Some(option) = rest.next() {

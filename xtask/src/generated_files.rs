@@ -1,8 +1,9 @@
 //! Committed files that a command generates: writes the stale ones, or fails if one is stale.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
+
+use kubefoundry_yaml::append_line;
 
 use crate::Failure;
 
@@ -14,7 +15,7 @@ pub(crate) fn write_stale_files(generated: &[(PathBuf, String)]) -> Result<Strin
         if !is_fresh {
             fs::write(path, text).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))?;
         }
-        let _ = writeln!(report, "{} {}", if is_fresh { "unchanged" } else { "wrote    " }, path.display());
+        append_line!(report, "{} {}", if is_fresh { "unchanged" } else { "wrote    " }, path.display());
     }
     Ok(report)
 }

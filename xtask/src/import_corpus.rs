@@ -7,7 +7,6 @@ mod denominator;
 mod leaves;
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +19,7 @@ use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_provider::draft::{items_at, string_at};
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::append_line;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -239,8 +239,8 @@ fn render(object: &Value, deployment: &Value) -> Result<Vec<Value>, String> {
 /// Adds a group to the page and to the summary.
 fn describe(group: &str, kinds: &[&str], entries: &[Entry], page: &mut String, summary: &mut String) {
     let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.excluded_by.is_none()).collect();
-    let _ = writeln!(page, "\n## {}\n", kinds.join(", "));
-    let _ = writeln!(page, "| | whole | imported | without residue | equal with `--patches` |\n|---|---|---|---|---|");
+    append_line!(page, "\n## {}\n", kinds.join(", "));
+    append_line!(page, "| | whole | imported | without residue | equal with `--patches` |\n|---|---|---|---|---|");
     for (label, is_held_out) in [("all", None), ("developed with", Some(false)), ("held out", Some(true))] {
         let has_part = |entry: &&Entry| is_held_out.is_none_or(|held_out| entry.is_held_out == held_out);
         let part: Vec<&&Entry> = whole.iter().filter(|entry| has_part(entry)).collect();
@@ -251,8 +251,8 @@ fn describe(group: &str, kinds: &[&str], entries: &[Entry], page: &mut String, s
         let count = part.len();
         let shares = [imported, clean, equal].map(|part| share(part, count)).join(" | ");
         let row = format!("{count} | {shares}");
-        let _ = writeln!(page, "| {label} | {row} |");
-        let _ = writeln!(
+        append_line!(page, "| {label} | {row} |");
+        append_line!(
             summary,
             "{group:8} {label:15} whole {}",
             row.replacen(" | ", ", imported ", 1)
@@ -260,7 +260,7 @@ fn describe(group: &str, kinds: &[&str], entries: &[Entry], page: &mut String, s
                 .replacen(" | ", ", equal ", 1)
         );
     }
-    let _ = writeln!(page, "\n| file | name | result |\n|---|---|---|");
+    append_line!(page, "\n| file | name | result |\n|---|---|---|");
     for entry in &whole {
         let held_out = if entry.is_held_out { " (held out)" } else { "" };
         let result = match &entry.outcome {
@@ -276,12 +276,12 @@ fn describe(group: &str, kinds: &[&str], entries: &[Entry], page: &mut String, s
             }
             Outcome::Refused(why) => format!("refused: {}", cell(why)),
         };
-        let _ = writeln!(page, "| `{}`{held_out} | `{}` | {result} |", entry.file, entry.name);
+        append_line!(page, "| `{}`{held_out} | `{}` | {result} |", entry.file, entry.name);
     }
-    let _ = writeln!(page, "\nObjects that do not count:\n\n| file | name | rule |\n|---|---|---|");
+    append_line!(page, "\nObjects that do not count:\n\n| file | name | rule |\n|---|---|---|");
     for entry in entries {
         if let Some(rule) = &entry.excluded_by {
-            let _ = writeln!(page, "| `{}` | `{}` | {} |", entry.file, entry.name, cell(rule));
+            append_line!(page, "| `{}` | `{}` | {} |", entry.file, entry.name, cell(rule));
         }
     }
 }

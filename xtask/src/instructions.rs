@@ -6,12 +6,12 @@
 
 mod runs;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Failure;
+use kubefoundry_yaml::append_line;
 use runs::{Invocation, RUNS, Run};
 
 /// By how many percent a count may exceed the recorded one.
@@ -60,7 +60,11 @@ pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
     let options = parse_options(arguments)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."));
     let record_path = root.join(RECORD);
-    let record = fs::read_to_string(&record_path).unwrap_or_default();
+    let record = match fs::read_to_string(&record_path) {
+        Ok(record) => record,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Failure::Broken(format!("{RECORD}: {error}"))),
+    };
     if !has_recorded_features() {
         return Ok("skipped: the recorded counts are those of a CPU with AVX2, which this one lacks\n".to_owned());
     }
@@ -203,7 +207,7 @@ fn table(counts: &[Count]) -> String {
         let change =
             count.change_percent().map_or_else(|| "not recorded".to_owned(), |change| format!("{change:+.2} %"));
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{:<32} {:>14}  {change}", count.name, grouped(count.measured));
+        append_line!(text, "{:<32} {:>14}  {change}", count.name, grouped(count.measured));
     }
     text
 }

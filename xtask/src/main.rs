@@ -1,6 +1,5 @@
 //! Developer tasks: `cargo xtask <task>`.
 #![expect(
-    clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a developer tool: it reads and writes the work tree and talks to the terminal"

@@ -9,13 +9,13 @@ mod krew;
 mod nfpm;
 mod provenance;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use crate::Failure;
 use archive::Archive;
 use description::Description;
+use kubefoundry_yaml::append_line;
 
 const EXPECTED: &str = "expected `cargo xtask packages labels --commit COMMIT`, `… nfpm FOLDER --architecture NAME --time \
                         TIME` or `… describe FOLDER --commit COMMIT --builder URI [--tag TAG] [--parameter NAME=VALUE]…`";
@@ -63,7 +63,7 @@ fn labels(description: &Description, commit: &str) -> String {
         ("vendor", &description.maintainer),
     ];
     labels.iter().fold(String::new(), |mut lines, (name, value)| {
-        let _ = writeln!(lines, "org.opencontainers.image.{name}={value}");
+        append_line!(lines, "org.opencontainers.image.{name}={value}");
         lines
     })
 }

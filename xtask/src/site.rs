@@ -8,12 +8,12 @@ mod book;
 mod contents;
 mod markdown;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use book::{Book, Chapter, Item};
 use contents::{Contents, Entry};
+use kubefoundry_yaml::append_line;
 use serde::de::IgnoredAny;
 
 use crate::Failure;
@@ -141,7 +141,7 @@ fn copy_files(contents: &Contents, folder: &Path) -> Result<String, Failure> {
         let broken = |error: std::io::Error| Failure::Broken(format!("{}: {error}", target.display()));
         fs::create_dir_all(target.parent().unwrap_or(folder)).map_err(broken)?;
         fs::copy(project_root().join(&file), &target).map_err(broken)?;
-        let _ = writeln!(report, "copied {file}");
+        append_line!(report, "copied {file}");
     }
     Ok(report)
 }

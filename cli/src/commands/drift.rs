@@ -1,13 +1,12 @@
 //! `kubefoundry drift`: compares live objects with the rendered ones.
 
-use std::fmt::Write as _;
-
 use kubefoundry_analysis::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_diagnostics::render::{TextStyle, to_report};
 use kubefoundry_reports::diff::unified_diff;
 use kubefoundry_reports::run::findings_json;
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::append_line;
 use serde_json::{Map, Value};
 
 use super::{CommandError, Run};
@@ -84,7 +83,7 @@ fn title(object: &ObjectDrift, style: TextStyle) -> String {
 fn write_fields(fields: &[&FieldDrift], style: TextStyle, out: &mut String) {
     for field in fields {
         let within = field.within.as_ref().map(|within| format!(", in it {within}")).unwrap_or_default();
-        let _ = writeln!(out, "  {}", printable(&format!("{}{within}", field.path)));
+        append_line!(out, "  {}", printable(&format!("{}{within}", field.path)));
         let value = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
         let (expected, found) = (field.difference.expected.as_ref(), field.difference.found.as_ref());
         // Padded to the width of "expected". This row is a table of its own, so that the writers need not be aligned.

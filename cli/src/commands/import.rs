@@ -1,13 +1,13 @@
 //! `kubefoundry import`: converts provider objects to ModelDeployments, and reports what these cannot express.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_convert::import::{ImportReport, ImportSettings, RefusedObject, import_with};
 use kubefoundry_reports::import as report;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::printable;
+use kubefoundry_yaml::{append, append_line};
 
 use super::{CommandError, exit_status, note_findings, read_input};
 use crate::args::{FailOn, ImportArgs, InputArgs, ObjectFormat};
@@ -48,10 +48,10 @@ fn describe(import: &ImportReport) -> String {
     for imported in import.imported.iter().filter(|imported| !imported.residue.is_empty()) {
         let count = imported.residue.len();
         let differences = if count == 1 { "1 difference".to_owned() } else { format!("{count} differences") };
-        let _ = writeln!(summary, "with residue: {}: {differences}", printable(&imported.object.to_string()));
+        append_line!(summary, "with residue: {}: {differences}", printable(&imported.object.to_string()));
     }
     for RefusedObject { object, reason, .. } in &import.refused {
-        let _ = writeln!(summary, "refused: {}", printable(&format!("{object}: {reason}")));
+        append_line!(summary, "refused: {}", printable(&format!("{object}: {reason}")));
     }
     let kinds: BTreeSet<String> = import
         .imported
@@ -59,16 +59,16 @@ fn describe(import: &ImportReport) -> String {
         .map(|imported| format!("{} of {}", imported.object.kind, imported.object.api_version))
         .collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
-    let _ = write!(summary, "{} imported", import.imported.len());
+    append!(summary, "{} imported", import.imported.len());
     if !kinds.is_empty() {
-        let _ = write!(summary, " ({kinds})");
+        append!(summary, " ({kinds})");
     }
     let with_residue = import.imported.iter().filter(|imported| !imported.residue.is_empty()).count();
     if with_residue > 0 {
-        let _ = write!(summary, ", {with_residue} of them with residue");
+        append!(summary, ", {with_residue} of them with residue");
     }
     if !import.refused.is_empty() {
-        let _ = write!(summary, ", {} refused", import.refused.len());
+        append!(summary, ", {} refused", import.refused.len());
     }
     summary
 }

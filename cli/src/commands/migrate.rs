@@ -1,6 +1,5 @@
 //! `kubefoundry migrate`: moves ModelDeployments to another provider or API group.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use kubefoundry_composition::BUILTIN;
@@ -11,6 +10,7 @@ use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_reports::migration;
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::{append, append_line};
 
 use super::{CommandError, exit_status, note_findings, read_input};
 use crate::args::{FailOn, MigrateArgs, MigrationFormat};
@@ -68,9 +68,9 @@ fn format_migration(moved: &MigratedDeployment) -> String {
     let mut out = format!("{object}: {from} -> {to}\n");
     let mut write_list = |title: &str, lines: &[String]| {
         if !lines.is_empty() {
-            let _ = write!(out, "\n{title}\n");
+            append!(out, "\n{title}\n");
             for line in lines {
-                let _ = writeln!(out, "  - {line}");
+                append_line!(out, "  - {line}");
             }
         }
     };
@@ -80,13 +80,13 @@ fn format_migration(moved: &MigratedDeployment) -> String {
     let mut document = String::new();
     yaml::to_yaml(model_deployment, &mut document);
     for line in document.lines() {
-        let _ = writeln!(out, "  {line}");
+        append_line!(out, "  {line}");
     }
     out.push_str("\nSteps:\n");
     for (index, step) in plan.iter().enumerate() {
-        let _ = writeln!(out, "  {}. {}", index + 1, step.title);
+        append_line!(out, "  {}. {}", index + 1, step.title);
         for note in &step.notes {
-            let _ = writeln!(out, "     {note}");
+            append_line!(out, "     {note}");
         }
     }
     out
@@ -127,7 +127,7 @@ fn join_texts(texts: &[RegroupedText], sources: &SourceSet) -> String {
     for text in texts {
         if texts.len() > 1 {
             let separator = if out.is_empty() { "" } else { "---\n" };
-            let _ = writeln!(out, "{separator}# {}", sources.get(text.source).name);
+            append_line!(out, "{separator}# {}", sources.get(text.source).name);
         }
         out.push_str(&text.text);
         if !out.ends_with('\n') {

@@ -1,6 +1,5 @@
 //! `kubefoundry status`: shows the status of the models, llama-stack servers and actors in a cluster snapshot.
 
-use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kubefoundry_analysis::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
@@ -10,6 +9,7 @@ use kubefoundry_deployment::wire::Phase;
 use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle, to_report};
 use kubefoundry_provider::status::{Replicas, StatusPart};
 use kubefoundry_reports::run::findings_json;
+use kubefoundry_yaml::append_line;
 
 use super::CommandError;
 use crate::args::{Now, ReportFormat, StatusArgs, TextFormat};
@@ -85,7 +85,7 @@ fn format_table(statuses: &[StatusEntry], staleness: StalenessPolicy, style: Tex
         let name = entry.deployment.as_ref().or(entry.resource.as_ref());
         for note in &entry.notes {
             let name = name.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(out, "note: {}: {}", printable(&name), printable(note));
+            append_line!(out, "note: {}: {}", printable(&name), printable(note));
         }
     }
     out

@@ -362,6 +362,7 @@ pub(crate) fn name_flags(sources: &SourceSet, findings: &mut [Diagnostic]) -> bo
         if source.purpose != Purpose::Options || source.name != COMMAND_LINE {
             continue;
         }
+        #[expect(clippy::disallowed_methods, reason = "this program wrote the text; without it, the flag has no value")]
         let options: Value = serde_json::from_str(&source.text).unwrap_or_default();
         let mut keys = location.path.segments().iter().filter_map(Segment::as_key);
         let flag = match (keys.next(), keys.next()) {

@@ -234,7 +234,7 @@ impl Reader {
 /// Reads up to [`MAX_BYTES`]; more is an error. `size` is the expected number of bytes, or 0 if it is not known.
 pub(super) fn read_limited(name: &str, reader: impl Read, size: u64) -> Result<Vec<u8>, InputError> {
     // One byte more than expected, so that the end is found without growing the buffer.
-    let mut bytes = Vec::with_capacity(usize::try_from(size.min(MAX_BYTES) + 1).unwrap_or_default());
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(MAX_BYTES) + 1).unwrap_or(0));
     reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| InputError::Read(name.to_owned(), error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
         let is_foreign = !BUILTIN.may_hold_input(&String::from_utf8_lossy(&bytes));

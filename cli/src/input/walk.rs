@@ -101,8 +101,8 @@ impl Walker {
             directory.ancestors().find(|ancestor| ancestor.join(".git").exists()).map(Path::to_owned)
         });
         let leads_out = |path: &Path| {
-            let target = path.canonicalize().unwrap_or_default();
-            repository.as_ref().is_some_and(|root| !target.starts_with(root))
+            let is_inside = |root: &PathBuf| path.canonicalize().is_ok_and(|target| target.starts_with(root));
+            repository.as_ref().is_some_and(|root| !is_inside(root))
         };
         self.walk(directory, Wanted::Manifests, &mut |entry| match entry {
             Ok((path, kind)) => {

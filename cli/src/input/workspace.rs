@@ -74,9 +74,10 @@ pub(crate) fn is_options(path: &Path) -> bool {
 /// repository, the nearest last.
 pub(crate) fn find_options(document: &Path, folder: &Path) -> Vec<PathBuf> {
     let directory = document.parent().unwrap_or(Path::new(""));
-    // What cannot be read is reported by the command line; the editor goes on without it.
     let found = OptionsFinder::default().find(directory, &Files::on_disk(&[folder.to_owned()]));
-    found.map(|found| found.files.clone()).unwrap_or_default()
+    #[expect(clippy::disallowed_methods, reason = "the command line reports what cannot be read; the editor goes on")]
+    let files = found.map(|found| found.files.clone()).unwrap_or_default();
+    files
 }
 
 /// Reads an options file that was found.

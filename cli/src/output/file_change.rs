@@ -1,10 +1,10 @@
 //! What a run changes in an output directory: as a list of files, and as a unified diff.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kubefoundry_reports::diff::unified_diff;
+use kubefoundry_yaml::append_line;
 use kubefoundry_yaml::text::printable;
 
 use crate::style::count;
@@ -64,7 +64,7 @@ impl DirectoryChanges {
         let kept = self.kept.iter().map(|(path, reason)| line("kept", path, &format!(": {reason}")));
         let mut out: String = files.chain(kept).collect();
         if !self.unchanged.is_empty() {
-            let _ = writeln!(out, "{} unchanged", count(self.unchanged.len(), "file"));
+            append_line!(out, "{} unchanged", count(self.unchanged.len(), "file"));
         }
         out
     }

@@ -17,7 +17,6 @@ use serde_json::Value;
 use crate::args::ObjectFormat;
 
 pub(crate) use file_change::DirectoryChanges;
-use out_dir::single_object;
 pub(crate) use out_dir::{
     OutDirError, plan_changed_files, plan_changes, write_changes, write_imports, write_new_files,
 };
@@ -51,7 +50,7 @@ impl OutputObject for YamlText {
     }
 
     fn value(&self) -> Cow<'_, Value> {
-        Cow::Owned(single_object(self.as_str()).unwrap_or_default())
+        Cow::Owned(self.to_value())
     }
 }
 

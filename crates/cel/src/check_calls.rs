@@ -234,7 +234,7 @@ impl Checker<'_> {
             return self.report_error(CompileErrorKind::Unsupported, call.name_span, message);
         }
         let suggestion = closest(name, functions::names()).map(str::to_owned);
-        let help = suggestion.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        let help = suggestion.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
         let message = format!("unknown function `{}`{help}", call.name_span.quote(self.text));
         self.report_error(CompileErrorKind::UnknownFunction { suggestion }, call.name_span, message);
         // The call may be a misspelled macro whose arguments use a name that the macro would bind. Check only the

@@ -198,8 +198,7 @@ impl RuleEvaluator {
         let (size, _) = measure(self_value);
         let steps = rule.steps.saturating_add(size.min(MAX_INPUT_STEPS));
         self.iteration_steps.store(steps, Ordering::Relaxed);
-        // An exhausted meter remembers it, so the result is checked once below.
-        let _ = self.meter.spend(steps);
+        self.meter.charge(steps);
         let mut scope = self.context.new_inner_scope();
         scope.add_variable_from_value("self", self_value.clone());
         if rule.transition {

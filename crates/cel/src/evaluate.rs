@@ -54,8 +54,7 @@ impl Evaluation<'_> {
         let mut estimator = CostEstimator::new(&self.sizes, max_value_size);
         let (steps, _) = estimator.estimate(&self.rule.root);
         let iteration_steps = estimator.iteration_steps;
-        // An exhausted meter remembers it, so the result is checked once below.
-        let _ = self.meter.spend(steps);
+        self.meter.charge(steps);
         self.check_limits()?;
         // The estimate covers everything outside loops. Iterations are charged as they happen, because their number may
         // be far below the upper bound.
@@ -96,7 +95,7 @@ impl Evaluation<'_> {
                 return Err(EvaluationError::new(EvaluationErrorKind::ValueLimit, span, message));
             };
             // A large value is charged before it is copied, because the copy is the work that the limit must prevent.
-            let _ = self.meter.spend(size.total().saturating_mul(INPUT_COPIES));
+            self.meter.charge(size.total().saturating_mul(INPUT_COPIES));
             self.check_limits()?;
             context.add_variable_from_value(name.as_str(), input::convert(json, &field.ty));
             self.sizes.insert(name, size);

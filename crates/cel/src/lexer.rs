@@ -118,10 +118,9 @@ impl<'t> Lexer<'t> {
                 .map(Token::Double)
                 .ok_or_else(|| parse_error(start, self.at, format!("`{quote}` is too large")));
         }
-        let parsed = if is_hexadecimal {
-            u64::from_str_radix(number.get(2..).unwrap_or_default(), 16)
-        } else {
-            number.parse::<u64>()
+        let parsed = match number.strip_prefix('0').and_then(|rest| rest.strip_prefix(['x', 'X'])) {
+            Some(digits) => u64::from_str_radix(digits, 16),
+            None => number.parse::<u64>(),
         };
         parsed
             .map(if is_unsigned { Token::Uint } else { Token::Int })
@@ -192,7 +191,7 @@ impl<'t> Lexer<'t> {
             'U' if !bytes => (2, 8, 16),
             '0'..='3' => (1, 3, 8),
             _ => {
-                let quote = brief(rest.get(..self.at - start).unwrap_or_default());
+                let quote = Span { start, end: self.at }.quote(self.text);
                 return Err(parse_error(start, self.at, format!("`{quote}` is not an escape sequence")));
             }
         };
@@ -202,7 +201,7 @@ impl<'t> Lexer<'t> {
             self.at = start + skip + length;
         }
         value.ok_or_else(|| {
-            let quote = brief(rest.get(..self.at - start).unwrap_or_default());
+            let quote = Span { start, end: self.at }.quote(self.text);
             parse_error(start, self.at, format!("`{quote}` needs {length} digits that name a character"))
         })
     }

@@ -78,6 +78,11 @@ impl Meter {
         self.take(&self.steps, steps, 1)
     }
 
+    /// Subtracts steps from the remaining ones. The meter remembers whether too few remain: the caller asks it later.
+    pub(super) fn charge(&self, steps: u64) {
+        self.subtract(&self.steps, steps, 1);
+    }
+
     /// Charges for a new value: its bytes, and its steps twice.
     fn charge_value(&self, value: &Value) -> Result<(), ExecutionError> {
         let (steps, bytes) = measure(value);
@@ -96,12 +101,21 @@ impl Meter {
     /// Subtracts an amount from a counter. If the counter is too small, or any limit was reached before, it fails and
     /// records the limit `kind`.
     fn take(&self, counter: &AtomicU64, amount: u64, kind: u8) -> Result<(), ExecutionError> {
-        let result = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount));
-        if result.is_ok() && self.exhausted().is_none() {
+        if self.subtract(counter, amount, kind) {
             return Ok(());
         }
-        let _ = self.exhausted.compare_exchange(0, kind, Ordering::Relaxed, Ordering::Relaxed);
         Err(ExecutionError::function_error(FUEL, "exhausted"))
+    }
+
+    /// Does what [`take`](Self::take) does, and returns whether there was enough.
+    fn subtract(&self, counter: &AtomicU64, amount: u64, kind: u8) -> bool {
+        let result = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount));
+        let is_enough = result.is_ok() && self.exhausted().is_none();
+        if !is_enough {
+            // It fails if a limit was reached before, which is the one that counts.
+            let _ = self.exhausted.compare_exchange(0, kind, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        is_enough
     }
 }
 

@@ -42,13 +42,14 @@ fn is_duration(text: &str) -> bool {
     let mut parts = 0;
     while !rest.is_empty() {
         let after_amount = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let amount = rest.strip_suffix(after_amount).unwrap_or_default();
+        let amount = rest.strip_suffix(after_amount).unwrap_or("");
         if !amount.bytes().any(|byte| byte.is_ascii_digit()) || amount.matches('.').count() > 1 {
             return false;
         }
         let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
-        let Some(unit) = units.into_iter().find(|unit| after_amount.starts_with(unit)) else { return false };
-        rest = after_amount.get(unit.len()..).unwrap_or_default();
+        let after_unit = units.into_iter().find_map(|unit| after_amount.strip_prefix(unit));
+        let Some(after_unit) = after_unit else { return false };
+        rest = after_unit;
         parts += 1;
     }
     parts > 0

@@ -1,7 +1,7 @@
 //! Patterns of a schema, which the API server compiles with Go's `regexp` (RE2).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use regex::Regex;
 use serde_json::Value;
@@ -23,7 +23,8 @@ type CompiledPattern = Arc<Result<Regex, String>>;
 
 impl PatternCache {
     fn get(&self, pattern: &str) -> CompiledPattern {
-        let Ok(mut patterns) = self.0.lock() else { return Arc::new(compile(pattern)) };
+        // A panic of another holder left a map without a pattern, which is compiled again.
+        let mut patterns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(compiled) = patterns.get(pattern) {
             return Arc::clone(compiled);
         }

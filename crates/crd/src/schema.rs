@@ -1,6 +1,6 @@
 //! The schema of one version of a CRD, prepared for checking objects.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
@@ -277,14 +277,12 @@ impl CrdSchema {
     }
 
     fn take_evaluator(&self) -> RuleEvaluator {
-        let pooled = self.evaluators.lock().ok().and_then(|mut evaluators| evaluators.pop());
+        let pooled = self.evaluators.lock().unwrap_or_else(PoisonError::into_inner).pop();
         pooled.unwrap_or_else(|| RuleEvaluator::new(RULE_LIMITS))
     }
 
     fn return_evaluator(&self, evaluator: RuleEvaluator) {
-        if let Ok(mut evaluators) = self.evaluators.lock() {
-            evaluators.push(evaluator);
-        }
+        self.evaluators.lock().unwrap_or_else(PoisonError::into_inner).push(evaluator);
     }
 }
 

@@ -15,6 +15,7 @@ use super::references::Resolver;
 use super::violation::{self, RefusalReason, RootSchema};
 use super::walk_path::WalkPath;
 use super::{SchemaViolation, defaults, format, list_types, metadata, number};
+use kubefoundry_yaml::append;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// JSON types, in the order in which messages list them.
@@ -518,12 +519,11 @@ fn has_duplicates(items: &[Value]) -> bool {
 
 /// Writes a text that is equal for two values exactly if the values are equal.
 fn write_normal_form(value: &Value, out: &mut String) {
-    use std::fmt::Write as _;
-    let _ = match value {
+    match value {
         Value::Number(number) => match number.as_f64().filter(|_| number::is_whole(number)) {
             // Whole floats are written like integers, which JSON writes without a fraction.
-            Some(float) if number.is_f64() => write!(out, "{:.0}", float + 0.0),
-            _ => write!(out, "{number}"),
+            Some(float) if number.is_f64() => append!(out, "{:.0}", float + 0.0),
+            _ => append!(out, "{number}"),
         },
         Value::Array(items) => {
             out.push('[');
@@ -531,18 +531,18 @@ fn write_normal_form(value: &Value, out: &mut String) {
                 write_normal_form(item, out);
                 out.push(',');
             }
-            write!(out, "]")
+            out.push(']');
         }
         Value::Object(fields) => {
             let sorted: BTreeMap<_, _> = fields.iter().collect();
             out.push('{');
             for (name, value) in sorted {
-                let _ = write!(out, "{name:?}:");
+                append!(out, "{name:?}:");
                 write_normal_form(value, out);
                 out.push(',');
             }
-            write!(out, "}}")
+            out.push('}');
         }
-        scalar => write!(out, "{scalar}"),
-    };
+        scalar => append!(out, "{scalar}"),
+    }
 }

@@ -140,7 +140,7 @@ impl CompiledRule {
 fn parse_field_path(field_path: &str) -> Vec<String> {
     let mut steps = Vec::new();
     let mut rest = field_path;
-    while let Some(first) = rest.chars().next() {
+    while !rest.is_empty() {
         if let Some(quoted) = rest.strip_prefix("['") {
             let (mut name, mut end, mut escaped) = (String::new(), quoted.len(), false);
             for (at, c) in quoted.char_indices() {
@@ -160,7 +160,7 @@ fn parse_field_path(field_path: &str) -> Vec<String> {
             let after = quoted.get(end..).unwrap_or_default();
             rest = after.strip_prefix("']").unwrap_or_default();
         } else {
-            let plain = if first == '.' { rest.get(1..).unwrap_or_default() } else { rest };
+            let plain = rest.strip_prefix('.').unwrap_or(rest);
             let end =
                 plain.char_indices().skip(1).find(|(_, c)| matches!(c, '.' | '[')).map_or(plain.len(), |(at, _)| at);
             let (name, after) = plain.split_at(end);

@@ -37,7 +37,7 @@ impl DocumentScope<'_> {
     /// Returns the text that a finding underlines, or the key or value itself if the document has no text.
     fn text_at<'s>(&'s self, code: &'static Code, location: &'s Location) -> &'s str {
         if !self.text.is_empty() {
-            return self.text.get(location.span.start..location.span.end).unwrap_or_default();
+            return location.span.of(self.text);
         }
         let is_key = code.has(Attribute::AsciiKey);
         match location.path.segments().last() {
@@ -246,12 +246,12 @@ impl<'d> Findings<'d> {
 /// Whether a scalar is neither an alias nor a block scalar and has no anchor or tag, so that replacing its text changes
 /// exactly this value.
 fn is_untagged_scalar(text: &str, span: Span) -> bool {
-    let scalar_text = text.get(span.start..span.end).unwrap_or_default();
-    let before = text.get(..span.start).unwrap_or_default();
-    let token = before.rsplit(|c: char| c.is_whitespace()).find(|token| !token.is_empty()).unwrap_or_default();
+    let scalar_text = span.of(text);
+    let before = Span { start: 0, end: span.start }.of(text);
+    let token = before.rsplit(|c: char| c.is_whitespace()).find(|token| !token.is_empty());
     // A `*` or `&` inside a word is part of it; after a bracket it is not.
     let is_mark = |token: &str| token.trim_start_matches(['{', '[', ',', '-', ':', '?']).starts_with(['&', '!']);
-    !scalar_text.starts_with(['*', '&', '!', '|', '>']) && !is_mark(token)
+    !scalar_text.starts_with(['*', '&', '!', '|', '>']) && !token.is_some_and(is_mark)
 }
 
 /// Maximum length of a message. Text that it quotes from the input can be of any length.
@@ -375,8 +375,9 @@ impl DiagnosticBuilder<'_, '_> {
     /// an anchor or a tag, because the replacement could change other fields or another type than intended.
     pub fn replace_with(mut self, title: impl Into<String>, replacement: impl Into<String>) -> Self {
         let text = self.findings.scope.text;
-        if let Some(diagnostic) = self.last() {
-            let span = diagnostic.location.as_ref().map(|location| location.span).unwrap_or_default();
+        if let Some(diagnostic) = self.last()
+            && let Some(span) = diagnostic.location.as_ref().map(|location| location.span)
+        {
             if !is_untagged_scalar(text, span) {
                 return self;
             }

@@ -1,12 +1,11 @@
 //! The declared fields of documents: the shape of the value at a path, and its description as Markdown.
 
-use std::fmt::Write as _;
-
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{FieldShape, ObjectShape, Shape};
 use kubefoundry_reference::{DocumentedKind, KINDS, describe_constraints, nested_object, type_name};
+use kubefoundry_yaml::append;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::Value;
 
@@ -103,7 +102,7 @@ pub(crate) fn describe(kind: &DocumentedKind, path: &FieldPath, declared: &Decla
         None => nested_object(&declared.shape).map_or("", |object| object.doc),
     };
     if !doc.is_empty() {
-        let _ = write!(text, "\n\n{}", one_paragraph(doc));
+        append!(text, "\n\n{}", one_paragraph(doc));
     }
     let mut values = declared.field.as_ref().map(describe_constraints).unwrap_or_default();
     let versions = kind.versions_with(&path.to_string());
@@ -120,7 +119,7 @@ pub(crate) fn describe(kind: &DocumentedKind, path: &FieldPath, declared: &Decla
 /// Adds a Markdown list after a text.
 pub(crate) fn write_list(text: &mut String, items: impl IntoIterator<Item = String>) {
     for (index, item) in items.into_iter().enumerate() {
-        let _ = write!(text, "{}- {item}", if index == 0 { "\n\n" } else { "\n" });
+        append!(text, "{}- {item}", if index == 0 { "\n\n" } else { "\n" });
     }
 }
 

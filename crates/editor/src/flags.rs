@@ -1,7 +1,5 @@
 //! The flags of the program that runs a deployment, from the flag tables of its runtime version.
 
-use std::fmt::Write as _;
-
 use kubefoundry_compiler::session::Session;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::{EngineType, KIND, ModelDeployment};
@@ -9,6 +7,7 @@ use kubefoundry_engines::flags::{self, Flag, FlagGroup, FlagKind, FlagTable, Rep
 use kubefoundry_engines::profile;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::StringEnum as _;
+use kubefoundry_yaml::append;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::Value;
 
@@ -104,10 +103,10 @@ impl FieldFlags {
     pub(crate) fn describe(&self, flag: &Flag, table: &FlagTable) -> String {
         let mut text = format!("`--{}` *{}*\n\nFlag of {}", flag.name, type_of(flag), table.program());
         if !flag.uncertain {
-            let _ = write!(text, " {}", table.version());
+            append!(text, " {}", table.version());
         }
         if !self.runtime.is_empty() {
-            let _ = write!(text, " in {}", self.runtime);
+            append!(text, " in {}", self.runtime);
         }
         text.push('.');
         write_list(&mut text, facts(flag, table));

@@ -133,6 +133,7 @@ impl Script {
             return Err(UnreadableScript("several programs"));
         }
         let expanded = expand_variables(text, |name| find(locals, name).or_else(|| find(&self.assignments, name)));
+        #[expect(clippy::disallowed_methods, reason = "words that are not known assign nothing that is known")]
         let words = refuse_expansions(&expanded).and_then(|()| split_words(&expanded)).unwrap_or_default();
         let (exported, values) = match words.split_first() {
             Some((word, rest)) if word == "export" => (true, rest),

@@ -3,7 +3,7 @@
 //! `engines.txt` has one line for each name of a kind, such as `vllm/tool/hermes`, with the ranges of versions in which it
 //! holds, and one line for each engine with the versions that were read. Questions are searched in place.
 
-use crate::line::{Line, find_exact};
+use crate::line::{Line, find_exact, parse_two};
 
 static ENGINES: &str = include_str!("../data/engines.txt");
 
@@ -63,8 +63,7 @@ impl EngineFacts {
     /// engine decides that by more than the capability.
     pub fn min_capability(&self, method: &str) -> Option<(u8, u8)> {
         let capability = self.value(self.line("method", method)?.get("value")?)?;
-        let (major, minor) = capability.split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
+        Some(parse_two(method, "method", capability, '.'))
     }
 
     /// Returns whether a quantization method reads its settings from the checkpoint, so that the engine refuses a model
@@ -137,6 +136,19 @@ mod tests {
             assert_eq!(count("vllm", "0.33.0", kind), expected, "{kind}");
         }
         assert_eq!((count("sglang", "0.5.23", "tool"), count("sglang", "0.5.23", "reasoning")), (44, 36));
+    }
+
+    #[test]
+    fn every_capability_is_read() {
+        for engine in ["vllm", "sglang"] {
+            let prefix = format!("{engine}/method/");
+            let methods: Vec<&str> = lines(ENGINES).filter_map(|line| line.name.strip_prefix(&prefix)).collect();
+            let versions = find_exact(ENGINES, engine).unwrap().get("versions").unwrap().split(',');
+            let versions = versions.map(|version| engine_facts(engine, version).unwrap());
+            let known =
+                versions.flat_map(|facts| methods.iter().filter_map(move |method| facts.min_capability(method)));
+            assert!(known.count() > 100, "{engine}");
+        }
     }
 
     #[test]

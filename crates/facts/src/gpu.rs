@@ -29,31 +29,28 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    fn from_line(line: &Line<'static>) -> Option<Self> {
-        Some(Self {
+    fn from_line(line: &Line<'static>) -> Self {
+        Self {
             name: line.name,
-            resource: line.get("resource")?,
-            min_memory: line.number("minMemory")?,
-            max_memory: line.number("maxMemory")?,
-            capability: line.get("capability").and_then(|capability| {
-                let (major, minor) = capability.split_once('.')?;
-                Some((major.parse().ok()?, minor.parse().ok()?))
-            }),
+            resource: line.required("resource"),
+            min_memory: line.required_number("minMemory"),
+            max_memory: line.required_number("maxMemory"),
+            capability: line.two_numbers("capability", '.'),
             labels: line.list("labels"),
             per_node: line.number("perNode"),
-            source: line.get("source")?,
-        })
+            source: line.required("source"),
+        }
     }
 }
 
 /// Finds a GPU by its name, whatever the case of its letters.
 pub fn gpu(name: &str) -> Option<Gpu> {
-    Gpu::from_line(&find(GPUS, name)?)
+    Some(Gpu::from_line(&find(GPUS, name)?))
 }
 
 /// Returns all GPUs, in the order of their names in lower case.
 pub(crate) fn gpus() -> impl Iterator<Item = Gpu> {
-    lines(GPUS).filter_map(|line| Gpu::from_line(&line))
+    lines(GPUS).map(|line| Gpu::from_line(&line))
 }
 
 /// Finds a GPU by the value of its product label. A suffix such as `-SHARED` or `-MIG-1g.5gb` means a part of a GPU,
@@ -85,7 +82,7 @@ pub fn gpus_named(name: &str) -> Vec<Gpu> {
             && words.next().is_some_and(|form| FORMS.contains(&form))
             && words.next().is_none()
     };
-    lines(GPUS).filter(is_meant).filter_map(|line| Gpu::from_line(&line)).collect()
+    lines(GPUS).filter(is_meant).map(|line| Gpu::from_line(&line)).collect()
 }
 
 /// The forms in which one GPU is sold with the same memory.

@@ -24,15 +24,15 @@ pub struct InstanceType {
 }
 
 impl InstanceType {
-    fn from_line(line: &Line<'static>) -> Option<Self> {
-        Some(Self {
+    fn from_line(line: &Line<'static>) -> Self {
+        Self {
             name: line.name,
-            cloud: line.get("cloud")?,
-            gpus: line.number("gpus")?,
-            gpu_memory: line.number("gpuMemory")?,
+            cloud: line.required("cloud"),
+            gpus: line.required_number("gpus"),
+            gpu_memory: line.required_number("gpuMemory"),
             gpu_name: line.get("gpu"),
-            source: line.get("source")?,
-        })
+            source: line.required("source"),
+        }
     }
 
     /// Returns its GPU, if that one is known.
@@ -43,7 +43,7 @@ impl InstanceType {
 
 /// Finds an instance type by its name. Case matters to clouds, but not here: a wrong one is another mistake.
 pub fn instance_type(name: &str) -> Option<InstanceType> {
-    InstanceType::from_line(&find(INSTANCE_TYPES, name)?)
+    Some(InstanceType::from_line(&find(INSTANCE_TYPES, name)?))
 }
 
 /// Returns the names of all instance types.

@@ -164,10 +164,7 @@ impl Model {
             dtype: text("dtype"),
             quantization: text("quantization"),
             quantization_format: text("quantizationFormat"),
-            quantization_block: line.get("block").and_then(|block| {
-                let (rows, columns) = block.split_once('x')?;
-                Some((rows.parse().ok()?, columns.parse().ok()?))
-            }),
+            quantization_block: line.two_numbers("block", 'x'),
             quantization_group: line.number("group"),
             kv_cache_quantization: text("kvCacheQuantization"),
             expert_dtype: text("expertDtype"),
@@ -176,7 +173,7 @@ impl Model {
             is_gated: flag("gated"),
             tool_parser: text("toolParser"),
             reasoning_parser: text("reasoningParser"),
-            source: Cow::Borrowed(line.get("source").unwrap_or_default()),
+            source: Cow::Borrowed(line.required("source")),
         }
     }
 

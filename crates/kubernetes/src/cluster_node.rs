@@ -53,12 +53,14 @@ impl fmt::Display for Taint {
 impl Taint {
     /// Returns whether a toleration tolerates the taint. One that compares numbers is taken to do so.
     pub fn is_tolerated_by(&self, toleration: &Toleration) -> bool {
-        let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        let (key, effect) = (text(&toleration.key), text(&toleration.effect));
+        // An absent field means the same as an empty one.
+        let [key, effect, operator, value] =
+            [&toleration.key, &toleration.effect, &toleration.operator, &toleration.value]
+                .map(|field| field.as_deref().unwrap_or(""));
         (effect.is_empty() || effect == self.effect)
             && (key.is_empty() || key == self.key)
-            && match toleration.operator.as_deref().unwrap_or_default() {
-                "" | "Equal" => text(&toleration.value) == self.value,
+            && match operator {
+                "" | "Equal" => value == self.value,
                 _ => true,
             }
     }
@@ -123,12 +125,20 @@ impl ClusterNode {
             }
             Some(_) => return Err(problem(&["spec", "taints"], "a list")),
         }
-        let is_cordoned = node.pointer("/spec/unschedulable").and_then(Value::as_bool).unwrap_or_default()
-            || taints.iter().any(|taint| taint.key == UNSCHEDULABLE);
+        let is_unschedulable = match node.pointer("/spec/unschedulable") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(is_unschedulable)) => *is_unschedulable,
+            Some(_) => return Err(problem(&["spec", "unschedulable"], "a boolean")),
+        };
+        let is_cordoned = is_unschedulable || taints.iter().any(|taint| taint.key == UNSCHEDULABLE);
         taints.retain(|taint| {
             taint.effect != "PreferNoSchedule" && !PASSING_TAINTS.iter().any(|prefix| taint.key.starts_with(prefix))
         });
-        let name = node.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name = match node.pointer("/metadata/name") {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(name)) => name.clone(),
+            Some(_) => return Err(problem(&["metadata", "name"], "a string")),
+        };
         Ok(Self { name, labels, taints, is_cordoned, allocatable })
     }
 }

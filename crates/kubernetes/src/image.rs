@@ -30,8 +30,9 @@ pub fn image_reference(text: &str) -> SyntaxResult {
     };
     // A colon marks a tag only in the last component. Before that it separates the registry's host and port.
     let last = rest.rfind('/').map_or(0, |slash| slash + 1);
-    let (name, tag) = match rest.get(last..).and_then(|component| component.split_once(':')) {
-        Some((component, tag)) => (rest.get(..last + component.len()).unwrap_or_default(), Some(tag)),
+    let colon = rest.get(last..).and_then(|component| component.find(':')).map(|colon| last + colon);
+    let (name, tag) = match colon.and_then(|colon| rest.split_at_checked(colon)) {
+        Some((name, tag)) => (name, tag.strip_prefix(':')),
         None => (rest, None),
     };
     if name.is_empty() {
@@ -73,7 +74,7 @@ fn check_registry(registry: &str) -> SyntaxResult {
     let bracketed = registry.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let (is_host, port) = if let Some((address, rest)) = bracketed {
         let is_hex = address.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':');
-        (is_hex && !address.is_empty(), (!rest.is_empty()).then(|| rest.strip_prefix(':').unwrap_or_default()))
+        (is_hex && !address.is_empty(), (!rest.is_empty()).then(|| rest.strip_prefix(':').unwrap_or("")))
     } else {
         let (host, port) = registry.split_once(':').map_or((registry, None), |(host, port)| (host, Some(port)));
         (host.split('.').all(is_host_part), port)

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::api_group::ApiGroup;
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::infallible::to_json;
 
 /// The fields of an object that follow `metadata`, in emission order.
 ///
@@ -30,8 +31,8 @@ pub trait Body: std::fmt::Debug + Send + Sync {
 
 impl<T: Serialize + std::fmt::Debug + Send + Sync> Body for T {
     fn fields(&self) -> Map<String, Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(fields)) => fields,
+        match to_json(self) {
+            Value::Object(fields) => fields,
             _ => Map::new(),
         }
     }
@@ -85,12 +86,6 @@ pub struct Metadata {
     /// The owners, by which Kubernetes deletes the object with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owner_references: Vec<OwnerReference>,
-}
-
-impl Metadata {
-    fn into_json(self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
 }
 
 /// The value of the ownership annotation on a shared object, which belongs to several objects.
@@ -174,7 +169,7 @@ impl Manifest {
         let mut object = Map::with_capacity(body.len() + 3);
         object.insert("apiVersion".to_owned(), Value::String(api_version));
         object.insert("kind".to_owned(), Value::String(kind));
-        object.insert("metadata".to_owned(), metadata.into_json());
+        object.insert("metadata".to_owned(), to_json(&metadata));
         object.extend(body);
         Value::Object(object)
     }

@@ -48,7 +48,7 @@ fn mix(hash: u64, word: u64) -> u64 {
 fn mix_text(hash: u64, text: &str) -> u64 {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     let words = text.as_bytes().chunks(8);
-    words.fold(mix(hash, u64::try_from(text.len()).unwrap_or_default()), |hash, bytes| mix(hash, word(bytes)))
+    words.fold(mix(hash, text.len() as u64), |hash, bytes| mix(hash, word(bytes)))
 }
 
 /// The serializer. It computes the outline of a value, or mixes a key into the hash of its mapping.

@@ -261,8 +261,9 @@ impl CrdDefaults {
             std::iter::repeat_with(OnceLock::new).take(API_GROUPS.len() * spec_fields().len()).collect()
         });
         static NONE: CrdDefaults = CrdDefaults { fields: Vec::new(), items: None };
-        let group = API_GROUPS.iter().position(|group| group.name == api_group.name).unwrap_or_default();
-        let cell = DEFAULTS.get(group * spec_fields().len() + position).zip(spec_fields().get(position));
+        let group = API_GROUPS.iter().position(|group| group.name == api_group.name);
+        let cell = group.and_then(|group| DEFAULTS.get(group * spec_fields().len() + position));
+        let cell = cell.zip(spec_fields().get(position));
         cell.map_or(&NONE, |(cell, declared)| {
             let path = || FieldPath::from(ModelDeployment::path().spec()).key(declared.key);
             cell.get_or_init(|| Self::collect(&declared.full_shape(), &path(), api_group))
@@ -319,7 +320,7 @@ impl CrdDefaults {
 /// Returns the default of a field in the CRD of an API group, if it has one.
 fn crd_default(field: &FieldShape, path: &FieldPath, api_group: &ApiGroup) -> Option<Value> {
     if let Some(json) = field.facets.default {
-        return serde_json::from_str(json).ok();
+        return Some(kubefoundry_yaml::infallible::parse_builtin(&format!("default of {path}"), json));
     }
     let spec = || ModelDeployment::path().spec();
     if api_group.scales && *path == FieldPath::from(spec().scaling().replicas()) {

@@ -176,8 +176,8 @@ fn example_of(kind: &DocumentedKind, object: &'static ObjectShape, field: &Field
 }
 
 fn made_of_shape(kind: &DocumentedKind, shape: &Shape, facets: &Facets, depth: usize) -> Value {
-    if let Some(value) = facets.default.and_then(|default| serde_json::from_str(default).ok()) {
-        return value;
+    if let Some(default) = facets.default {
+        return kubefoundry_yaml::infallible::parse_builtin("default of a field", default);
     }
     match shape {
         Shape::Any => json!({}),
@@ -192,7 +192,7 @@ fn made_of_shape(kind: &DocumentedKind, shape: &Shape, facets: &Facets, depth: u
         Shape::Boolean => true.into(),
         Shape::Integer(_) => facets.minimum.unwrap_or(1).max(1).min(facets.maximum.unwrap_or(i64::MAX)).into(),
         Shape::IntegerOrString => facets.syntax.map_or("1", sample).into(),
-        Shape::Literal(text) => serde_json::from_str(text).unwrap_or_default(),
+        Shape::Literal(text) => kubefoundry_yaml::infallible::parse_builtin("literal of a shape", text),
         Shape::List(item) => json!([made_of_shape(kind, item, &Facets::NONE, depth)]),
         Shape::Map(item) => json!({"name": made_of_shape(kind, item, &Facets::NONE, depth)}),
         Shape::OneOf(shapes) => {

@@ -1,9 +1,9 @@
 //! Unified diffs without secrets.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use kubefoundry_yaml::secret::mask;
+use kubefoundry_yaml::{append, append_line};
 use similar::{ChangeTag, TextDiff};
 
 /// Formats the differences of two texts as a unified diff with these names. Secrets are masked in its lines, which still
@@ -19,18 +19,18 @@ pub fn unified_diff(old: &str, new: &str, old_name: &str, new_name: &str) -> Str
     let mut out = String::new();
     for hunk in diff.unified_diff().iter_hunks() {
         if out.is_empty() {
-            let _ = write!(out, "--- {old_name}\n+++ {new_name}\n");
+            append!(out, "--- {old_name}\n+++ {new_name}\n");
         }
         // Without lines to compare with, `patch` would write the masks.
         let header = if old.is_empty() { "@@ secrets are masked @@".to_owned() } else { hunk.header().to_string() };
-        let _ = writeln!(out, "{header}");
+        append_line!(out, "{header}");
         for change in hunk.iter_changes() {
             let (sign, line) = match change.tag() {
                 ChangeTag::Insert => ('+', change.new_index().and_then(|line| new_lines.get(line))),
                 ChangeTag::Delete => ('-', change.old_index().and_then(|line| old_lines.get(line))),
                 ChangeTag::Equal => (' ', change.old_index().and_then(|line| old_lines.get(line))),
             };
-            let _ = writeln!(out, "{sign}{}", line.map_or("", |line| line.strip_suffix('\n').unwrap_or(line)));
+            append_line!(out, "{sign}{}", line.map_or("", |line| line.strip_suffix('\n').unwrap_or(line)));
             if change.missing_newline() {
                 out.push_str("\\ No newline at end of file\n");
             }

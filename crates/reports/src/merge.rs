@@ -84,7 +84,7 @@ impl<'s> InputTexts<'s> {
     /// Converts a document or a list item to JSON. Fails if strict parsing found a problem in it, such as a duplicate
     /// key, because a value would be lost.
     pub(crate) fn value(&self, input: &InputDocument) -> Result<Value, StreamError> {
-        let Some(document) = self.document(input) else { return Ok(Value::Null) };
+        let document = self.document(input).ok_or_else(|| self.lost(input))?;
         let inside = |span: Span| input.span.start <= span.start && span.end <= input.span.end;
         if let Some(problem) = document.problems.iter().find(|it| it.kind.is_limit() || inside(it.span)) {
             return Err(self.copy_error(input.source, problem));
@@ -92,7 +92,7 @@ impl<'s> InputTexts<'s> {
         if document.span == input.span {
             return Ok(document.root.to_json());
         }
-        Ok(find_item(&document.root, input.span).map(Node::to_json).unwrap_or_default())
+        find_item(&document.root, input.span).map(Node::to_json).ok_or_else(|| self.lost(input))
     }
 
     fn document(&self, input: &InputDocument) -> Option<&Document<'s>> {
@@ -102,9 +102,18 @@ impl<'s> InputTexts<'s> {
     }
 
     fn copy_error(&self, id: SourceId, failure: &Failure) -> StreamError {
+        self.cannot_copy(id, failure.span, failure.message.clone())
+    }
+
+    /// Returns the error for an object that is not where the compilation read it, which would vanish from the output.
+    fn lost(&self, input: &InputDocument) -> StreamError {
+        self.cannot_copy(input.source, input.span, "the object is not found again".to_owned())
+    }
+
+    fn cannot_copy(&self, id: SourceId, span: Span, message: String) -> StreamError {
         let source = self.sources.get(id);
-        let line = LineIndex::new(&source.text).position(failure.span.start).line;
-        StreamError::CannotCopy { file: source.name.clone(), line, message: failure.message.clone() }
+        let line = LineIndex::new(&source.text).position(span.start).line;
+        StreamError::CannotCopy { file: source.name.clone(), line, message }
     }
 }
 

@@ -87,9 +87,7 @@ impl<'r, O> RunResult<'r, O> {
 
 /// Converts findings to JSON, in the form that all JSON reports use.
 pub fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> JsonFindings {
-    let mut report: Value = serde_json::from_str(&render::json(diagnostics, sources, &[])).unwrap_or_default();
-    let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
-    JsonFindings(if let Value::Array(findings) = findings { findings } else { Vec::new() })
+    JsonFindings(render::json_findings(diagnostics, sources))
 }
 
 /// A decision with the location of the name of its object. Lines and columns count from 1.

@@ -8,6 +8,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
+use super::infallible::to_json;
 use super::plain_scalar::{is_decimal, is_plain_key, is_plain_literal, is_plain_value, is_reserved_word};
 use super::scalar::to_integer;
 use super::writer::{self, push_spaces};
@@ -25,7 +26,7 @@ pub fn to_yaml<T: Serialize + ?Sized>(value: &T, out: &mut String) {
     let start = out.len();
     if writer::write_document(value, out).is_err() {
         out.truncate(start);
-        write_by_library(&serde_json::to_value(value).unwrap_or_default(), out);
+        write_by_library(&to_json(value), out);
     }
 }
 

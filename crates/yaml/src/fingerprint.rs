@@ -1,8 +1,8 @@
 //! Hashes that are the same on every machine and in every version.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest as _, Sha256};
+
+use crate::append;
 
 /// Returns the 64-bit FNV-1a hash. The standard library's hasher may change between releases; FNV-1a is fixed by its
 /// definition.
@@ -22,8 +22,7 @@ pub fn fnv1a_64(bytes: &[u8]) -> u64 {
 /// ```
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
+        append!(text, "{byte:02x}");
         text
     })
 }

@@ -29,6 +29,7 @@ mod emit;
 mod failure;
 pub mod field_path;
 pub mod fingerprint;
+pub mod infallible;
 mod mapping;
 mod node;
 mod parse;

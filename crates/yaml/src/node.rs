@@ -13,6 +13,14 @@ pub struct Span {
     pub end: usize,
 }
 
+impl Span {
+    /// Returns the part of a source text that the span covers. It is empty if the text does not have the span, as for a
+    /// value that was made instead of read.
+    pub fn of(self, text: &str) -> &str {
+        text.get(self.start..self.end).unwrap_or("")
+    }
+}
+
 /// A value and its span. Strings borrow from the text unless they contain escapes or folded lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node<'t> {

@@ -110,6 +110,7 @@ fn float_key(value: f64) -> String {
     if single.is_infinite() {
         return if single > 0.0 { ".inf" } else { "-.inf" }.to_owned();
     }
+    // The standard library always writes an exponent.
     let scientific = format!("{single:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -197,8 +198,8 @@ fn apply_sign(magnitude: i128, signed: bool, negative: bool) -> Option<i128> {
 /// Matches `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
 fn is_decimal(text: &str) -> bool {
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (mantissa, exponent) = match text.find(['e', 'E']) {
-        Some(at) => (text.get(..at).unwrap_or(""), text.get(at + 1..)),
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (text, None),
     };
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -215,8 +216,10 @@ fn is_decimal(text: &str) -> bool {
 
 /// Whether a text has the shape of a date with or without a time. The calendar is not checked.
 fn looks_like_a_date(text: &str) -> bool {
-    let (date, time) =
-        text.find(['T', 't', ' ']).map_or((text, None), |at| (text.get(..at).unwrap_or(""), text.get(at..)));
+    let (date, time) = text
+        .find(['T', 't', ' '])
+        .and_then(|at| text.split_at_checked(at))
+        .map_or((text, None), |(date, time)| (date, Some(time)));
     let number =
         |part: &str, most: u32| part.len() <= 2 && part.parse::<u32>().is_ok_and(|value| (1..=most).contains(&value));
     let mut parts = date.split('-');
@@ -250,7 +253,7 @@ fn decode_base64(text: &str) -> Result<String, String> {
             group = group << 6 | u32::from(six);
         }
         group <<= 6 * padding;
-        bytes.extend(group.to_be_bytes().get(1..4 - padding).unwrap_or_default());
+        bytes.extend(group.to_be_bytes().into_iter().skip(1).take(3 - padding));
     }
     let mut decoded = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

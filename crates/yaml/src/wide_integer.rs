@@ -34,7 +34,7 @@ pub fn wide_integers<'t>(node: &Node<'_>, path: &FieldPath, text: &'t str) -> Ve
 fn collect<'t>(node: &Node<'_>, text: &'t str, path: &FieldPath, found: &mut Vec<WideInteger<'t>>) {
     match &node.value {
         Value::Float(_) => {
-            let written = text.get(node.span.start..node.span.end).unwrap_or_default();
+            let written = node.span.of(text);
             let digits = written.strip_prefix(['-', '+']).unwrap_or(written);
             if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
                 found.push(WideInteger { path: path.clone(), span: node.span, text: written });

@@ -39,7 +39,7 @@ impl CompressedJson {
 
     /// Compresses objects together. They share a dictionary with all others that are.
     pub(crate) fn from_values(objects: &[Value]) -> Self {
-        Self::new(<(String, String)>::default(), &serde_json::to_string(objects).unwrap_or_default())
+        Self::new(<(String, String)>::default(), &kubefoundry_yaml::infallible::to_json_text(objects))
     }
 
     fn new(kind: (String, String), text: &str) -> Self {
@@ -56,22 +56,25 @@ impl CompressedJson {
         self.bytes.len()
     }
 
+    /// Returns what [`Self::from_value`] compressed. Null, after an error in the log, if it cannot be read.
     pub(crate) fn to_value(&self) -> Value {
+        self.read().unwrap_or_default()
+    }
+
+    /// Returns what [`Self::from_values`] compressed. None if it cannot be read: objects can be nested as deep as
+    /// serde_json reads, and are one level deeper here.
+    pub(crate) fn to_values(&self) -> Option<Vec<Value>> {
         self.read()
     }
 
-    /// Returns what [`Self::from_values`] compressed.
-    pub(crate) fn to_values(&self) -> Vec<Value> {
-        self.read()
-    }
-
-    fn read<T: DeserializeOwned + Default>(&self) -> T {
-        // `new` wrote it, so neither step fails.
+    fn read<T: DeserializeOwned>(&self) -> Option<T> {
         let text = match &*self.dictionary {
             [] => lz4_flex::decompress_size_prepended(&self.bytes),
             dictionary => lz4_flex::block::decompress_size_prepended_with_dict(&self.bytes, dictionary),
         };
-        serde_json::from_slice(&text.unwrap_or_default()).unwrap_or_default()
+        let text = text.inspect_err(|error| tracing::error!(%error, "an object that is kept cannot be decompressed"));
+        let read = serde_json::from_slice(&text.ok()?);
+        read.inspect_err(|error| tracing::error!(%error, "an object that is kept cannot be read")).ok()
     }
 }
 
@@ -101,6 +104,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// serde_json reads 127 levels.
+    #[test]
+    fn objects_that_cannot_be_read_back_are_not_empty() {
+        let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+        assert_eq!(CompressedJson::from_value(&nested(127)).to_value(), nested(127));
+        assert_eq!(CompressedJson::from_values(&[nested(126)]).to_values(), Some(vec![nested(126)]));
+        assert_eq!(CompressedJson::from_values(&[nested(127)]).to_values(), None);
+    }
 
     /// A deployment of a kind that no other test has.
     fn deployment(kind: &str, name: usize) -> Value {

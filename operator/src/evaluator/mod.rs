@@ -95,8 +95,11 @@ impl Snapshot {
             return session.clone();
         }
         let sources = self.state.sources(false, |name| providers.iter().any(|allowed| allowed == name));
-        // These options were accepted when the snapshot was built.
-        let Ok(session) = Session::new(&BUILTIN, &sources, Providers::Configured) else { return self.session.clone() };
+        // These options were accepted when the snapshot was built. Otherwise no provider is allowed.
+        let Ok(session) = Session::new(&BUILTIN, &sources, Providers::Configured) else {
+            tracing::error!("the options cannot be used with the providers that a namespace allows");
+            return self.session.with_providers(&SourceSet::default(), Providers::Configured);
+        };
         if restricted.len() == MAX_RESTRICTED {
             restricted.clear();
         }

@@ -194,8 +194,8 @@ impl Verdicts {
     ) -> Rendering {
         let hash = hash(deployment, allowed);
         let rendered = lock(&self.rendered).find(hash, prior);
-        if let Some(objects) = rendered {
-            return Rendering::Objects(objects.to_values());
+        if let Some(objects) = rendered.and_then(|objects| objects.to_values()) {
+            return Rendering::Objects(objects);
         }
         let known = lock(&self.choices).get(hash);
         if known.is_none_or(|known| *known == *prior) {

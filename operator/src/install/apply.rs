@@ -227,7 +227,9 @@ impl Installer {
     async fn waiting_reasons(&self, unit: &str) -> Vec<String> {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let selector = format!("{}={},{COMPONENT}={unit}", NAME.0, NAME.1);
-        let pods = api.list(&ListParams::default().labels(&selector)).await.map(|list| list.items).unwrap_or_default();
+        let pods = api.list(&ListParams::default().labels(&selector)).await;
+        // The failure that this completes is reported without reasons, too.
+        let pods = pods.map_or_else(|_| Vec::new(), |list| list.items);
         let statuses = pods.into_iter().filter_map(|pod| pod.status);
         let containers = statuses.flat_map(|status| status.container_statuses.unwrap_or_default());
         let waiting = containers.filter_map(|container| container.state?.waiting);
@@ -272,7 +274,7 @@ impl Installer {
         let after = api.patch(&object.name, &parameters, &Patch::Apply(&object.value)).await;
         let after = after.map_err(|error| Failure::from_request(&what, error))?;
         let Some(before) = before else { return Ok(ApplyOutcome::Created) };
-        let content = |object| comparable_content(serde_json::to_value(object).unwrap_or_default());
+        let content = |object| comparable_content(kubefoundry_yaml::infallible::to_json(&object));
         Ok(if content(before) == content(after) { ApplyOutcome::Unchanged } else { ApplyOutcome::Configured })
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
+use kubefoundry_yaml::infallible::to_json;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -188,7 +189,7 @@ impl Installer {
                 resource: resource.clone(),
                 namespace: namespace.clone(),
                 name: object.metadata.name.clone().unwrap_or_default(),
-                value: serde_json::to_value(object).unwrap_or_default(),
+                value: to_json(&object),
             })
             .collect())
     }

@@ -10,6 +10,7 @@ use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_yaml::infallible::to_json;
 
 use super::{Failure, Installed, Installer};
 use crate::manifests::object::{NAME, Object, PART_OF};
@@ -83,7 +84,7 @@ impl Installer {
                 self.namespace
             )));
         }
-        Ok(Some(object_from_dynamic(namespaces, None, found)))
+        Ok(Some(object_from_dynamic(namespaces, None, &found)))
     }
 
     /// Deletes an object, but not one that got its name in the meantime. A missing object is not an error.
@@ -218,9 +219,9 @@ fn resource(api_group: &ApiGroup, kind: &str, plural: &str) -> ApiResource {
     }
 }
 
-fn object_from_dynamic(resource: ApiResource, namespace: Option<String>, found: DynamicObject) -> Object {
+fn object_from_dynamic(resource: ApiResource, namespace: Option<String>, found: &DynamicObject) -> Object {
     let name = found.metadata.name.clone().unwrap_or_default();
-    Object { resource, namespace, name, value: serde_json::to_value(found).unwrap_or_default() }
+    Object { resource, namespace, name, value: to_json(found) }
 }
 
 fn object_from_metadata(

@@ -4,8 +4,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::ApiResource;
 use kubefoundry::schemas::SCHEMAS;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::Limits;
+use kubefoundry_yaml::infallible::parse_builtin_yaml;
 use serde_json::Value;
 
 use super::object::{self, Object};
@@ -16,9 +15,7 @@ pub(super) fn crds(groups: &[&'static ApiGroup]) -> Vec<Object> {
         |name: &str| groups.iter().any(|api_group| name.strip_prefix(api_group.name).is_some_and(starts_kind));
     let crds = SCHEMAS.iter().filter(|schema| schema.is_crd && of_group(schema.name));
     crds.map(|schema| {
-        let text = schema.text();
-        let parsed = yaml::parse(&text, &Limits::default());
-        let mut value = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
+        let mut value = parse_builtin_yaml(schema.name, &schema.text());
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             let labels = object::labels().into_iter().map(|(key, value)| (key, Value::from(value))).collect();
             metadata.insert("labels".to_owned(), Value::Object(labels));

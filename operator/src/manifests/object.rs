@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
+use kubefoundry_yaml::infallible::to_json;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ impl Object {
             namespace: object.meta().namespace.clone(),
             name: object.meta().name.clone().unwrap_or_default(),
             // Built-in kinds contain nothing that JSON cannot represent.
-            value: serde_json::to_value(object).unwrap_or_default(),
+            value: to_json(object),
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) async fn reconcile(
     memory: &Mutex<Memory>,
     exchange: &Exchange,
 ) -> Result<Next, Error> {
-    exchange.send(Request::Record(measurement(observation.status()))).await.ok();
+    exchange.tell(Request::Record(measurement(observation.status()))).await;
     if observation.deployment.is_terminating() || observation.is_paused() {
         return Ok(Next::OnChange);
     }

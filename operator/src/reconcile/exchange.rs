@@ -28,6 +28,12 @@ impl Exchange {
         std::future::poll_fn(|_| self.lock().answer.take().map_or(Poll::Pending, Poll::Ready)).await
     }
 
+    /// Hands over a request whose answer does not matter: a measurement or an event. The driver logs an event that it
+    /// cannot publish, and a reconciliation does not fail for it.
+    pub(crate) async fn tell(&self, request: Request) {
+        self.send(request).await.ok();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Slot> {
         lock(&self.0)
     }

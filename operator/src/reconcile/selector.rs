@@ -97,8 +97,8 @@ pub(crate) async fn select(
                 );
                 let message = format!("Selected provider '{provider}': {reason}");
                 let selection = Measurement::Selection { provider, reason };
-                exchange.send(Request::Record(selection)).await.ok();
-                exchange.send(Request::Publish { reason: EventReason::ProviderSelected, message }).await.ok();
+                exchange.tell(Request::Record(selection)).await;
+                exchange.tell(Request::Publish { reason: EventReason::ProviderSelected, message }).await;
             }
             Ok(())
         }

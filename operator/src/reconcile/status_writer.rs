@@ -95,10 +95,10 @@ impl StatusWriter<'_> {
         let is_conflict = matches!(&answer, Err(error) if error.has_code(409));
         self.memory().record_conflict(is_conflict);
         if is_conflict {
-            self.exchange.send(Request::Record(Measurement::Conflict)).await.ok();
+            self.exchange.tell(Request::Record(Measurement::Conflict)).await;
         }
         if self.accept(answer)? && (strangers || is_lasting) {
-            self.exchange.send(Request::Record(Measurement::Takeover)).await.ok();
+            self.exchange.tell(Request::Record(Measurement::Takeover)).await;
         }
         // The watch delivers this write, and what is left over is removed then.
         Ok(true)
@@ -118,7 +118,7 @@ impl StatusWriter<'_> {
             answer => answer,
         };
         self.accept(answer)?;
-        self.exchange.send(Request::Record(Measurement::Takeover)).await.ok();
+        self.exchange.tell(Request::Record(Measurement::Takeover)).await;
         Ok(())
     }
 

@@ -385,7 +385,7 @@ fn deployment_resource(api_group: &ApiGroup) -> ApiResource {
 /// Returns the identity of this process in Leases: the name of its pod, and what distinguishes it from its predecessor
 /// there.
 fn identity() -> Arc<str> {
-    let host = std::env::var("HOSTNAME").unwrap_or_default();
-    let host = if host.is_empty() { "kubefoundry-operator" } else { &host };
+    let host = std::env::var("HOSTNAME").ok().filter(|host| !host.is_empty());
+    let host = host.as_deref().unwrap_or("kubefoundry-operator");
     format!("{host}_{}_{:x}", std::process::id(), Timestamp::now().as_microsecond()).into()
 }

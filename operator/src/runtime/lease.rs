@@ -266,7 +266,11 @@ impl LeaseManager {
 
     /// Clears the holder, so that no other process waits for the Lease to expire.
     async fn vacate(&mut self) {
-        let Ok(Some(lease)) = self.api.get_opt(&self.name).await else { return };
+        let lease = match self.api.get_opt(&self.name).await {
+            Ok(Some(lease)) => lease,
+            Ok(None) => return,
+            Err(error) => return tracing::warn!(lease = self.name, %error, "releasing the lease failed"),
+        };
         let is_held = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(&*self.identity);
         if !is_held {
             return;

@@ -164,12 +164,12 @@ pub(super) fn write(object: &mut Value, path: &[String], value: &Value) {
     let Some(items) = object.as_array_mut() else { return };
     if let Some(item) = first.strip_prefix("v:") {
         if !items.iter().any(|known| known.to_string() == item) {
-            items.push(serde_json::from_str(item).unwrap_or_default());
+            items.push(serde_json::from_str(item).unwrap());
         }
         return;
     }
     let index = items.iter().position(|item| has_key(item, first)).unwrap_or_else(|| {
-        items.push(serde_json::from_str(first.trim_start_matches("k:")).unwrap_or_default());
+        items.push(serde_json::from_str(first.trim_start_matches("k:")).unwrap());
         items.len() - 1
     });
     write(&mut items[index], rest, value);

@@ -47,7 +47,13 @@ impl ProviderConfig {
         if self.silent_from(timeout).is_none_or(|from| now < from) {
             return Arc::clone(&self.text);
         }
-        let mut value: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        let mut value: Value = match serde_json::from_str(&self.text) {
+            Ok(value) => value,
+            Err(error) => {
+                tracing::error!(%error, "a provider configuration that is kept cannot be read");
+                return Arc::clone(&self.text);
+            }
+        };
         value["status"]["ready"] = Value::Bool(false);
         value.to_string().into()
     }
@@ -134,7 +140,7 @@ fn read_config(object: &CachedObject, before: Option<&ProviderConfig>) -> Provid
 /// Returns the age of a time; zero if it lies in the future or is invalid.
 fn age(time: &str, now: Timestamp) -> Duration {
     let then = time.parse::<Timestamp>().unwrap_or(now);
-    Duration::try_from(now.duration_since(then)).unwrap_or_default()
+    Duration::try_from(now.duration_since(then)).unwrap_or(Duration::ZERO)
 }
 
 #[cfg(test)]

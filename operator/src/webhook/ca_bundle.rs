@@ -92,7 +92,8 @@ fn covers(object: &Value, bundle: &str) -> bool {
     let expected = certificates::read(bundle);
     let has = |config: Option<&Value>| {
         let encoded = config.and_then(|config| config.get("caBundle")).cloned().unwrap_or_default();
-        let present = serde_json::from_value(encoded).map(|ByteString(bytes)| bytes).unwrap_or_default();
+        // What is not base64 contains no certificate.
+        let present = serde_json::from_value(encoded).map_or_else(|_| Vec::new(), |ByteString(bytes)| bytes);
         let present = certificates::read(&String::from_utf8_lossy(&present));
         expected.iter().all(|certificate| present.contains(certificate))
     };

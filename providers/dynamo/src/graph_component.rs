@@ -100,7 +100,7 @@ impl<'v> GraphComponent<'v> {
         if !matches!(self.kind, "" | "main") {
             return self.kind;
         }
-        let program = self.command_line().map(|line| line.program).unwrap_or_default();
+        let program = self.readable_command_line().program;
         let module = program.iter().find_map(|word| word.strip_prefix("dynamo."));
         match module {
             Some("frontend") => "frontend",
@@ -113,7 +113,7 @@ impl<'v> GraphComponent<'v> {
     pub(super) fn env(&self) -> Vec<Value> {
         let own = if self.is_v1alpha1 { items_at(self.value, "/envs") } else { &[] };
         let mut all: Vec<Value> = own.iter().chain(items_at(self.container, "/env")).cloned().collect();
-        let assignments = self.command_line().map(|line| line.assignments).unwrap_or_default();
+        let assignments = self.readable_command_line().assignments;
         all.extend(assignments.into_iter().map(|(name, value)| json!({"name": name, "value": value})));
         import_pod::last_variable_per_name(&all)
     }
@@ -126,6 +126,13 @@ impl<'v> GraphComponent<'v> {
 
     pub(super) fn command_line(&self) -> Result<CommandLine, UnreadableScript> {
         CommandLine::read(self.container)
+    }
+
+    /// Returns the command line, or an empty one if it cannot be read. The import of a worker reports the reason; a
+    /// component of another type stays as it is.
+    #[expect(clippy::disallowed_methods, reason = "what cannot be read has no flags that are known")]
+    pub(super) fn readable_command_line(&self) -> CommandLine {
+        self.command_line().unwrap_or_default()
     }
 
     pub(super) fn worker(&self, role: Role, arguments: &[String]) -> WorkerDraft {

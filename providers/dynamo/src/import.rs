@@ -131,7 +131,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
 /// what the other prefills.
 fn is_pair(prefill: &GraphComponent<'_>, decode: &GraphComponent<'_>) -> bool {
     let mode = |component: &GraphComponent<'_>| {
-        let flags = component.command_line().map(|line| flags_from_argv(&line.texts())).unwrap_or_default();
+        let flags = flags_from_argv(&component.readable_command_line().texts());
         flags.iter().rev().find(|flag| flag.name == MODE_FLAG).and_then(|flag| flag.value().map(str::to_owned))
     };
     mode(prefill).as_deref() == Some(Role::Prefill.as_str())
@@ -239,7 +239,7 @@ fn import_frontend(frontend: &GraphComponent<'_>, draft: &mut Draft) {
     let env = frontend.env();
     let mode = env.iter().find(|variable| string_at(variable, "/name") == Some(ROUTER_MODE));
     let mode = mode.and_then(|mode| string_at(mode, "/value"));
-    let flags = frontend.command_line().map(|line| flags_from_argv(&line.texts())).unwrap_or_default();
+    let flags = flags_from_argv(&frontend.readable_command_line().texts());
     let mut args = frontend_args(&flags, draft);
     // The flag means the same as the variable, and wins over it. It is an override unless it stands among other flags.
     let flag = flags.iter().find(|flag| flag.name == ROUTER_MODE_FLAG && flag.value().is_some());

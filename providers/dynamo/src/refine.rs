@@ -93,7 +93,7 @@ impl ComponentPair<'_> {
     /// Adds the flags that only the rendering has, if it would be without them.
     fn add_omitted_flags(&self, draft: &mut Draft) {
         let Some(position) = draft.workers.iter().position(|worker| Some(worker.role) == self.role) else { return };
-        let rendered = self.rendered.command_line().map(|line| flags_from_argv(&line.texts())).unwrap_or_default();
+        let rendered = flags_from_argv(&self.rendered.readable_command_line().texts());
         let written = draft.workers.get(position).map(|worker| worker.flags.clone()).unwrap_or_default();
         let is_written = |name: &str| {
             let of_config_file = draft.equivalents.default_flags.iter();

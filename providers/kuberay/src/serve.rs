@@ -153,7 +153,7 @@ pub(super) fn build_config(
         route_prefix: "/",
         args,
     };
-    let value = serde_json::to_value(ServeConfig { applications: [application] }).ok()?;
+    let value = kubefoundry_yaml::infallible::to_json(&ServeConfig { applications: [application] });
     let mut text = String::new();
     yaml::to_yaml(&value, &mut text);
     Some(text)

@@ -144,7 +144,7 @@ fn parse_object(value: &str) -> Option<Map<String, Value>> {
 /// (`getResourcesMap` in pod.go; `_get_custom_resources` in ray/autoscaler/_private/kuberay/autoscaling_config.py,
 /// which also drops backslashes).
 fn quote_object(fields: &Map<String, Value>) -> Option<String> {
-    let text = serde_json::to_string(fields).ok()?;
+    let text = kubefoundry_yaml::infallible::to_json_text(fields);
     let is_safe = !text.contains(['\'', '$', '\\']);
     is_safe.then(|| format!("'{text}'"))
 }

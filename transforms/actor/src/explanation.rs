@@ -41,7 +41,7 @@ pub(super) fn explain(
 
 /// Returns an object as a phrase: `Deployment vision/triton`.
 pub(super) fn in_namespace(actor: &Actor, kind: &str, name: &str) -> String {
-    let namespace = actor.namespace.as_deref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+    let namespace = actor.namespace.as_deref().map_or_else(String::new, |namespace| format!("{namespace}/"));
     format!("{kind} {namespace}{name}")
 }
 

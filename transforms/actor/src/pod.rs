@@ -11,6 +11,7 @@ use kubefoundry_kubernetes::pod::{
     ConfigMapSource, Container, EmptyDir, ExecAction, Probe, Volume, VolumeMount, env_value,
 };
 use kubefoundry_kubernetes::wire::EnvVar;
+use kubefoundry_yaml::infallible::to_json;
 
 /// Default port of the sidecar's metrics.
 const METRICS_PORT: u16 = 8080;
@@ -221,5 +222,5 @@ pub(super) fn name_of(item: &Value) -> &str {
 
 /// Converts a part of a pod to JSON.
 pub(super) fn json(part: impl serde::Serialize) -> Value {
-    serde_json::to_value(part).unwrap_or_default()
+    to_json(&part)
 }

@@ -16,6 +16,7 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::fingerprint;
+use kubefoundry_yaml::infallible::to_json_text;
 use kubefoundry_yaml::text::shorten;
 
 /// The label of a ConfigMap with the metadata of a provider. Its value is the provider's id.
@@ -32,8 +33,7 @@ pub(super) fn find_data<'n>(config_map: &'n Node<'_>, key: &str) -> Option<&'n s
 /// Returns a hash of the data of a ConfigMap. The order of keys does not matter.
 pub(super) fn hash_data<'d>(data: impl Iterator<Item = (&'d str, &'d str)>) -> String {
     let sorted: BTreeMap<&str, &str> = data.collect();
-    let json = serde_json::to_vec(&sorted).unwrap_or_default();
-    fingerprint::sha256(&json)
+    fingerprint::sha256(to_json_text(&sorted).as_bytes())
 }
 
 /// The user's configuration, as far as it is in the input.

@@ -344,7 +344,7 @@ impl Check<'_, '_> {
     fn report_unknown_override(&mut self, path: &FieldPath, names: &[String]) {
         let message = format!("{path} is not an image that can be replaced, expected {}", one_of(names));
         let reported = self.findings.report(&codes::INVALID_OPTION, FieldRef::key(path), message);
-        let _ = reported.help("set the image of your own distribution under llamaStack.distributions");
+        reported.help("set the image of your own distribution under llamaStack.distributions");
     }
 
     /// Checks resources by name and returns them in place of the previous ones.

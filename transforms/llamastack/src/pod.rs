@@ -17,6 +17,7 @@ use crate::options::Options;
 use kubefoundry_kubernetes::pod::{ContainerPort, StringMap, env_value};
 use kubefoundry_kubernetes::quantity::{compare, positive_quantity};
 use kubefoundry_kubernetes::wire::EnvVar;
+use kubefoundry_yaml::infallible::to_json;
 
 /// The script that starts the server. It is the same for all servers.
 pub(super) const START_SCRIPT: &str = concat!(include_str!("find-config.sh"), include_str!("start-server.sh"));
@@ -251,5 +252,5 @@ fn spread_constraints(server: &Server) -> Vec<serde_json::Value> {
         when_unsatisfiable: "ScheduleAnyway",
         label_selector: instance_selector(server),
     };
-    keys.iter().filter_map(|key| serde_json::to_value(constraint(key)).ok()).collect()
+    keys.iter().map(|key| to_json(&constraint(key))).collect()
 }

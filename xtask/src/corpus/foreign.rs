@@ -3,7 +3,7 @@
 //! Each folder holds a hundred files, one of them a kustomization. Every tenth file contains a backslash: an escape
 //! could spell our API group, so such a file cannot be skipped by a plain text search.
 
-use std::fmt::Write as _;
+use kubefoundry_yaml::append_line;
 
 /// Returns the path of the file with this number, relative to the corpus folder, and its text.
 pub(super) fn file(number: usize) -> (String, String) {
@@ -12,7 +12,7 @@ pub(super) fn file(number: usize) -> (String, String) {
         let mut text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n".to_owned();
         for at in number + 1..number + 100 {
             // Writing to a string does not fail.
-            let _ = writeln!(text, "- app-{at:06}.yaml");
+            append_line!(text, "- app-{at:06}.yaml");
         }
         return (format!("{folder}/kustomization.yaml"), text);
     }

@@ -5,8 +5,9 @@
 //! `..0.28.0`, `0.29.0..`, `0.31.0`. A fact whose value changes has a line for each value.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::Path;
+
+use kubefoundry_yaml::{append, append_line};
 
 use super::{broken, read_text, unmet};
 use crate::Failure;
@@ -85,12 +86,12 @@ impl Engine {
              writes this file.\n"
         );
         for (version, origin) in &self.versions {
-            let _ = writeln!(text, "version: {version} {origin}");
+            append_line!(text, "version: {version} {origin}");
         }
         text.push('\n');
         for (fact, versions) in &self.facts {
             let value = fact.value.as_ref().map(|value| format!(" ={value}")).unwrap_or_default();
-            let _ = writeln!(text, "{} {}{value} {}", fact.kind, fact.name, self.short_ranges(versions));
+            append_line!(text, "{} {}{value} {}", fact.kind, fact.name, self.short_ranges(versions));
         }
         text
     }
@@ -106,7 +107,7 @@ impl Engine {
             let mut line = format!("{engine}/{kind}/{name}");
             let all: Versions = facts.iter().flat_map(|(_, versions)| (*versions).clone()).collect();
             if all.len() < self.versions.len() {
-                let _ = write!(line, " in={}", self.ranges(&all));
+                append!(line, " in={}", self.ranges(&all));
             }
             let values: Vec<String> = match facts.as_slice() {
                 // One value for all versions of the fact needs no versions.
@@ -114,7 +115,7 @@ impl Engine {
                 _ => facts.iter().filter_map(|(fact, versions)| self.value(fact, versions)).collect(),
             };
             if !values.is_empty() {
-                let _ = write!(line, " value={}", values.join(","));
+                append!(line, " value={}", values.join(","));
             }
             lines.push(line);
         }

@@ -3,8 +3,9 @@
 //! `source: TOKEN` holds for the lines after it, up to the next such line. Lines that start with `#` are comments, and
 //! the other lines `key: value` say how a file was read.
 
-use std::fmt::Write as _;
 use std::path::Path;
+
+use kubefoundry_yaml::{append, append_line};
 
 use super::{read_text, unmet};
 use crate::Failure;
@@ -81,9 +82,9 @@ pub(crate) fn render(records: &[Record]) -> String {
     for record in records {
         text.push_str(&record.name);
         for (key, value) in &record.pairs {
-            let _ = write!(text, " {key}={value}");
+            append!(text, " {key}={value}");
         }
-        let _ = writeln!(text, " source={}", record.source);
+        append_line!(text, " source={}", record.source);
     }
     text
 }

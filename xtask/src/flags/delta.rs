@@ -1,8 +1,8 @@
 //! The file of one version: the source of its facts, and their difference from the previous version.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
+use kubefoundry_yaml::{append, append_line};
 use sha2::{Digest as _, Sha256};
 
 use super::fact::Fact;
@@ -152,11 +152,11 @@ impl VersionFile {
             self.result
         );
         for change in &self.changes {
-            let _ = match change {
-                Change::Added(fact) => writeln!(text, "+ {fact}"),
-                Change::Changed(fact) => writeln!(text, "~ {fact}"),
-                Change::Removed(name) => writeln!(text, "- {name}"),
-            };
+            match change {
+                Change::Added(fact) => append_line!(text, "+ {fact}"),
+                Change::Changed(fact) => append_line!(text, "~ {fact}"),
+                Change::Removed(name) => append_line!(text, "- {name}"),
+            }
         }
         text
     }
@@ -178,14 +178,14 @@ pub(crate) fn difference(old: &Facts, new: &Facts) -> String {
     let origin = Origin { source: String::new(), sha256: String::new(), read: String::new() };
     let file = VersionFile::between(Some((&Version::new("0"), old)), new, origin);
     file.changes.iter().fold(String::new(), |mut text, change| {
-        let _ = match change {
-            Change::Added(fact) => writeln!(text, "  + {fact}"),
+        match change {
+            Change::Added(fact) => append_line!(text, "  + {fact}"),
             Change::Changed(fact) => {
                 let known = old.get(&fact.name).map(Fact::to_string).unwrap_or_default();
-                writeln!(text, "  ~ {fact}\n    (committed: {known})")
+                append_line!(text, "  ~ {fact}\n    (committed: {known})")
             }
-            Change::Removed(name) => writeln!(text, "  - {name}"),
-        };
+            Change::Removed(name) => append_line!(text, "  - {name}"),
+        }
         text
     })
 }
@@ -197,7 +197,7 @@ fn hash(facts: &Facts) -> String {
         hasher.update(format!("{fact}\n"));
     }
     hasher.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
+        append!(text, "{byte:02x}");
         text
     })
 }

@@ -1,7 +1,8 @@
 //! The engine versions that the wheels of Dynamo and Ray releases pin.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+
+use kubefoundry_yaml::append_line;
 
 use super::version::Version;
 
@@ -52,7 +53,7 @@ impl Pins {
 
     pub(crate) fn render(&self) -> String {
         self.0.iter().fold(HEADER.to_owned(), |mut text, ((package, version), line)| {
-            let _ = writeln!(text, "{package} {version} {line}");
+            append_line!(text, "{package} {version} {line}");
             text
         })
     }

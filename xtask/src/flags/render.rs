@@ -4,7 +4,8 @@
 //! `<name> <versions> <type> [attribute …]`, `<alias> <versions> =<name>`, or `<off form> <versions> !<name>`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+
+use kubefoundry_yaml::append_line;
 
 use super::delta::Facts;
 use super::fact::Fact;
@@ -76,7 +77,7 @@ pub(super) fn render(table: &Table, versions: &[(Version, Facts)]) -> Result<Str
         text.push_str("#uncertain\n");
     }
     for (name, present, line) in lines {
-        let _ = writeln!(text, "{name} {} {line}", version_column(&present, &letters));
+        append_line!(text, "{name} {} {line}", version_column(&present, &letters));
     }
     Ok(text)
 }

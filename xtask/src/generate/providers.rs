@@ -9,6 +9,7 @@ use kubefoundry_kubernetes::wire::StringEnum;
 use kubefoundry_model::catalog::{Candidate, Catalog, EngineSupport};
 use kubefoundry_provider::support;
 use kubefoundry_provider::{Provider, Reaction};
+use kubefoundry_yaml::append_line;
 
 use super::Generated;
 use crate::Failure;
@@ -38,13 +39,13 @@ impl Table {
     fn new(columns: &[&str]) -> Self {
         let mut table = Self(String::new());
         table.row(columns);
-        let _ = writeln!(table.0, "|{}", "---|".repeat(columns.len()));
+        append_line!(table.0, "|{}", "---|".repeat(columns.len()));
         table
     }
 
     fn row<T: AsRef<str>>(&mut self, cells: &[T]) {
         let cells: Vec<String> = cells.iter().map(|cell| cell.as_ref().replace('|', "\\|")).collect();
-        let _ = writeln!(self.0, "| {} |", cells.join(" | "));
+        append_line!(self.0, "| {} |", cells.join(" | "));
     }
 }
 
@@ -113,7 +114,7 @@ fn rules(provider: &dyn Provider, candidate: &Candidate) -> String {
             writeln!(text, "Select it by name: `spec.provider.name: {}`. It has no selection rules.", provider.name());
         return text;
     }
-    let _ = writeln!(
+    append_line!(
         text,
         "It is selected by `spec.provider.name: {}`, or when its rule has the highest priority among the\n\
          [selection rules](../selection.md) that are true:\n",

@@ -1,13 +1,12 @@
 //! Generates `docs/reference/`: a page for each kind, from the declarations of its fields.
 
-use std::fmt::Write as _;
-
 use kubefoundry_deployment::wire::KIND;
 use kubefoundry_kubernetes::wire::{ObjectShape, Shape};
 use kubefoundry_reference::{
     DocumentedKind, KINDS, ProviderSupport, describe_constraints, describe_default, nested_object, provider_support,
     type_name,
 };
+use kubefoundry_yaml::{append, append_line};
 
 use super::Generated;
 use crate::Failure;
@@ -22,7 +21,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     let mut files = Vec::new();
     for kind in KINDS {
         let name = kebab_case(kind.name);
-        let _ = writeln!(index, "- [{}]({name}.md): {}", kind.name, (kind.versions)().join(", "));
+        append_line!(index, "- [{}]({name}.md): {}", kind.name, (kind.versions)().join(", "));
         let mut text = page(kind)?;
         if kind.name == KIND {
             text.push_str(&examples()?);
@@ -56,7 +55,7 @@ fn examples() -> Result<String, Failure> {
     for example in all.split("---\n") {
         let (comment, document) = example.split_once('\n').unwrap_or_default();
         let sentence = comment.trim_start_matches('#').trim();
-        let _ = write!(text, "\n{sentence}\n\n```yaml\n{}\n```\n", document.trim_end());
+        append!(text, "\n{sentence}\n\n```yaml\n{}\n```\n", document.trim_end());
     }
     Ok(text)
 }
@@ -69,13 +68,13 @@ fn page(kind: &DocumentedKind) -> Result<String, Failure> {
     let mut next = 0;
     while let Some((object, path)) = sections.get(next).cloned() {
         if next > 0 {
-            let _ = write!(text, "\n## {}\n", object.name);
+            append!(text, "\n## {}\n", object.name);
         }
         // Only a ModelDeployment has fields that providers render.
         let has_providers = kind.name == KIND
             && object.fields.iter().any(|field| !provider_support(&join_path(&path, field.key)).is_empty());
         let (head, line) = if has_providers { ("providers | ", "---|") } else { ("", "") };
-        let _ = write!(
+        append!(
             text,
             "\n{}\n\n| field | type | default | value | {head}|\n|---|---|---|---|{line}---|\n",
             cell(object.doc)
@@ -98,7 +97,7 @@ fn page(kind: &DocumentedKind) -> Result<String, Failure> {
             let mut doc = cell(field.doc);
             if let Shape::Enum(words) = shape {
                 for (word, meaning) in words.values {
-                    let _ = write!(doc, "<br>`{word}`: {}", cell(meaning));
+                    append!(doc, "<br>`{word}`: {}", cell(meaning));
                 }
             }
             let default = field.facets.default.map(|_| describe_default(field)).unwrap_or_default();
@@ -106,7 +105,7 @@ fn page(kind: &DocumentedKind) -> Result<String, Failure> {
             if has_providers {
                 cells.push(providers(&provider_support(&at)));
             }
-            let _ = writeln!(text, "| {} | {doc} |", cells.join(" | "));
+            append_line!(text, "| {} | {doc} |", cells.join(" | "));
         }
         next += 1;
     }

@@ -1,9 +1,9 @@
 //! The digests of what a release consists of.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kubefoundry_yaml::append_line;
 use kubefoundry_yaml::fingerprint::sha256;
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub(super) fn images(folder: &Path) -> Result<Vec<Digest>, Failure> {
 /// Returns the lines that `sha256sum --check` reads.
 pub(super) fn lines(digests: &[Digest]) -> String {
     digests.iter().fold(String::new(), |mut lines, digest| {
-        let _ = writeln!(lines, "{}  {}", digest.sha256, digest.name);
+        append_line!(lines, "{}  {}", digest.sha256, digest.name);
         lines
     })
 }

@@ -1,19 +1,19 @@
 //! The formula for Homebrew.
 
-use std::fmt::Write as _;
+use kubefoundry_yaml::{append, append_line};
 
 use super::{Archive, Description};
 
 pub(super) fn formula(description: &Description, archives: &[Archive]) -> String {
     let mut text = String::from("# Written by `cargo xtask packages`.\n");
-    let _ = writeln!(text, "class {} < Formula", class_name(&description.name));
+    append_line!(text, "class {} < Formula", class_name(&description.name));
     for (field, value) in [
         ("desc", &description.summary),
         ("homepage", &description.repository),
         ("version", &description.version),
         ("license", &description.license),
     ] {
-        let _ = writeln!(text, "  {field} {}", literal(value));
+        append_line!(text, "  {field} {}", literal(value));
     }
     for system in ["on_macos", "on_linux"] {
         let of_system: Vec<(&str, &Archive)> = archives
@@ -26,16 +26,16 @@ pub(super) fn formula(description: &Description, archives: &[Archive]) -> String
         if of_system.is_empty() {
             continue;
         }
-        let _ = write!(text, "\n  {system} do\n");
+        append!(text, "\n  {system} do\n");
         for (processor, archive) in of_system {
             let url = literal(&description.address(&archive.file));
             let sha256 = literal(&archive.sha256);
-            let _ = write!(text, "    {processor} do\n      url {url}\n      sha256 {sha256}\n    end\n");
+            append!(text, "    {processor} do\n      url {url}\n      sha256 {sha256}\n    end\n");
         }
         text.push_str("  end\n");
     }
     let name = &description.name;
-    let _ = write!(
+    append!(
         text,
         r##"
   def install

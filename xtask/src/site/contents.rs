@@ -1,9 +1,10 @@
 //! What the site contains: the pages of `docs/SUMMARY.md`, and everything that these link to, each at a place of its own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use kubefoundry_yaml::append;
 
 use super::markdown;
 use crate::Failure;
@@ -266,17 +267,17 @@ impl Contents {
         for file in self.files_of(shown) {
             let name = file.strip_prefix(&format!("{shown}/")).unwrap_or(file);
             if !is_single {
-                let _ = write!(text, "\n## `{name}` {{#{name}}}\n");
+                append!(text, "\n## `{name}` {{#{name}}}\n");
             }
             let Some(body) = self.shown_text(file)? else {
                 let target = relative(Path::new(&self.site_path_of_files(shown)), Path::new(file));
-                let _ = write!(text, "\n[Open the file]({target}) ({} kB).\n", self.size(file)?.div_ceil(1000));
+                append!(text, "\n[Open the file]({target}) ({} kB).\n", self.size(file)?.div_ceil(1000));
                 continue;
             };
             // A snapshot begins with the name of its test.
             let body =
                 body.strip_prefix("---\nsource:").and_then(|rest| rest.split_once("\n---\n")).map_or(&*body, |it| it.1);
-            let _ = write!(text, "\n{}", markdown::code_block(language(name), body));
+            append!(text, "\n{}", markdown::code_block(language(name), body));
         }
         Ok(text)
     }

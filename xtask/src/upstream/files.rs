@@ -1,11 +1,12 @@
 //! The files that are generated from the CRDs: skeletons, their index, the table of the library, and NOTICE.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::append;
 use serde_json::{Map, Value, json};
 
 use super::encode::Encoder;
@@ -175,7 +176,7 @@ fn table_text(crds: &[&Crd]) -> String {
     for crd in crds {
         let fact = &crd.fact;
         // Writing to a string cannot fail.
-        let _ = write!(
+        append!(
             text,
             "    SkeletonOrigin {{\n        group: {:?},\n        kind: {:?},\n        project: {:?},\n        repository: {:?},\n        \
              commit: {:?},\n        date: {:?},\n        release: {:?},\n        is_tagged: {},\n        path: {:?},\n        \
@@ -215,7 +216,7 @@ fn notice_text(crds: &[Crd]) -> String {
             .map(|crd| format!("{}/{}", crd.reduced.group, crd.reduced.kind))
             .collect();
         let kinds: Vec<String> = kinds.into_iter().collect();
-        let _ = write!(
+        append!(
             text,
             "\n{project}\n  https://github.com/{home}\n  License: {license}\n  Kinds: {}\n",
             kinds.join(", ")

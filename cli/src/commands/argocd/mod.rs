@@ -52,7 +52,7 @@ fn print_renderable_files() -> Result<ExitStatus, CommandError> {
 fn print_parameters() -> Result<ExitStatus, CommandError> {
     // The environment is not read here: invalid values are reported by `generate`, and the UI needs this list to fix
     // them.
-    let mut text = serde_json::to_string_pretty(&parameters::announcement()).unwrap_or_default();
+    let mut text = kubefoundry_yaml::infallible::to_pretty_json(&parameters::announcement());
     text.push('\n');
     console::print_as_is([&text])?;
     Ok(ExitStatus::Success)

@@ -30,7 +30,7 @@ pub(super) struct ServedVersions(Vec<String>);
 
 impl ServedVersions {
     pub(super) fn from_env() -> Self {
-        Self::parse(&env::var("KUBE_API_VERSIONS").unwrap_or_default())
+        Self::parse(&env::var_os("KUBE_API_VERSIONS").unwrap_or_default().to_string_lossy())
     }
 
     fn parse(list: &str) -> Self {

@@ -1,9 +1,8 @@
 //! Adds to the scripts of clap what its generators cannot write: words with `=` in bash, values beside files in zsh, and
 //! values of positional arguments in fish.
 
-use std::fmt::Write as _;
-
 use clap_complete::Shell;
+use kubefoundry_yaml::{append, append_line};
 
 use super::PROGRAM;
 use super::hints::{PositionalHints, placeholder};
@@ -83,9 +82,9 @@ fn complete_zsh(script: &str, positional: &[PositionalHints]) -> String {
     for PositionalHints { command, hints, .. } in positional.iter().filter(|positional| positional.takes_paths) {
         let function = format!("_{PROGRAM}_{command}_or_files");
         script = script.replace(&format!("({})", placeholder(command)), &function);
-        let _ = write!(functions, "\n{function}() {{\n    local ret=1\n    local -a values\n    values=(\n");
+        append!(functions, "\n{function}() {{\n    local ret=1\n    local -a values\n    values=(\n");
         for hint in hints {
-            let _ = writeln!(functions, "        '{}:{}'", hint.value, hint.description);
+            append_line!(functions, "        '{}:{}'", hint.value, hint.description);
         }
         functions
             .push_str("    )\n    _describe -t values value values && ret=0\n    _files && ret=0\n    return ret\n}\n");
@@ -98,7 +97,7 @@ fn complete_fish(script: &str, positional: &[PositionalHints]) -> String {
     for PositionalHints { command, hints, takes_paths, .. } in positional {
         let files = if *takes_paths { "" } else { " -f" };
         let values: Vec<String> = hints.iter().map(|hint| format!("{}\\t'{}'", hint.value, hint.description)).collect();
-        let _ = writeln!(
+        append_line!(
             script,
             "complete -c {PROGRAM} -n \"__fish_{PROGRAM}_using_subcommand {command}\"{files} -a \"{}\"",
             values.join("\n")

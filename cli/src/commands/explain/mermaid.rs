@@ -1,9 +1,8 @@
 //! Formats decisions as a Mermaid flowchart.
 
-use std::fmt::Write as _;
-
 use super::label;
 use kubefoundry_reports::graph::{Diagram, Edge, EdgeKind, Node, NodeRole, Stage};
+use kubefoundry_yaml::{append, append_line};
 
 /// Mermaid's default `maxTextSize`, in bytes; GitHub does not change it.
 const MAX_TEXT_BYTES: usize = 50_000;
@@ -28,14 +27,14 @@ pub(super) fn mermaid(diagrams: &[Diagram]) -> String {
         let mut clusters = format!("d{index}");
         // Mermaid writes the title of a frame over the frames inside of it, so this one has none: its first box has the
         // same words.
-        let _ = writeln!(out, "  subgraph d{index}[\" \"]\n    direction LR");
+        append_line!(out, "  subgraph d{index}[\" \"]\n    direction LR");
         for (number, stage) in Stage::ALL.into_iter().enumerate() {
             let mut nodes = diagram.stage(stage).peekable();
             if nodes.peek().is_none() {
                 continue;
             }
-            let _ = write!(clusters, ",d{index}s{number}");
-            let _ = writeln!(out, "    subgraph d{index}s{number}[\"{}\"]", stage.title());
+            append!(clusters, ",d{index}s{number}");
+            append_line!(out, "    subgraph d{index}s{number}[\"{}\"]", stage.title());
             for (position, node) in nodes {
                 write_node(&mut out, index, position, node);
             }
@@ -45,10 +44,10 @@ pub(super) fn mermaid(diagrams: &[Diagram]) -> String {
         for edge in &diagram.edges {
             write_edge(&mut out, index, edge);
         }
-        let _ = writeln!(out, "  class {clusters} stage");
+        append_line!(out, "  class {clusters} stage");
         for (position, node) in diagram.nodes.iter().enumerate() {
             if let Some(class) = style_class(node.role) {
-                let _ = writeln!(out, "  class d{index}n{position} {class}");
+                append_line!(out, "  class d{index}n{position} {class}");
             }
         }
     }
@@ -78,7 +77,7 @@ fn write_node(out: &mut String, diagram: usize, position: usize, node: &Node) {
         NodeRole::Deployment | NodeRole::Endpoint => ("([", "])"),
         _ => ("[", "]"),
     };
-    let _ = writeln!(out, "      d{diagram}n{position}{open}\"{}\"{close}", lines.join("<br/>"));
+    append_line!(out, "      d{diagram}n{position}{open}\"{}\"{close}", lines.join("<br/>"));
 }
 
 fn write_edge(out: &mut String, diagram: usize, edge: &Edge) {
@@ -88,7 +87,7 @@ fn write_edge(out: &mut String, diagram: usize, edge: &Edge) {
         EdgeKind::Reference => "-->",
     };
     let (from, to) = (edge.from, edge.to);
-    let _ = writeln!(out, "  d{diagram}n{from} {line}|\"{}\"| d{diagram}n{to}", escape(&label::title(&edge.label)));
+    append_line!(out, "  d{diagram}n{from} {line}|\"{}\"| d{diagram}n{to}", escape(&label::title(&edge.label)));
 }
 
 const fn style_class(role: NodeRole) -> Option<&'static str> {
@@ -122,7 +121,7 @@ fn escape(text: &str) -> String {
         if plain {
             out.push(c);
         } else {
-            let _ = write!(out, "#{};", u32::from(c));
+            append!(out, "#{};", u32::from(c));
         }
         // Mermaid interprets these sequences even after decoding: `$$` begins a formula, `fa:fa-car` is an icon, and
         // `ﬂ°` and `¶ß` are its internal markers for references.

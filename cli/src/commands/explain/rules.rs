@@ -1,12 +1,11 @@
 //! `explain --rules`: reports problems of selection rules.
 
-use std::fmt::Write as _;
-
 use kubefoundry_analysis::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::render::{ReportVersion, TextStyle, to_report};
 use kubefoundry_reports::analyses::RuleReport;
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::append_line;
 
 use super::Run;
 use crate::args::{ExplainArgs, ExplanationFormat};
@@ -33,13 +32,13 @@ fn format_analysis(analysis: &Analysis, style: TextStyle) -> String {
     });
     out.push_str(&table(&rows.collect::<Vec<_>>(), 0));
     let judged = count(analysis.judged, "deployment");
-    let _ = if analysis.complete {
-        writeln!(out, "{judged} tried, which cover all cases that these rules distinguish")
+    if analysis.complete {
+        append_line!(out, "{judged} tried, which cover all cases that these rules distinguish");
     } else {
-        writeln!(out, "{judged} tried, but these rules distinguish more cases; other results are possible")
-    };
+        append_line!(out, "{judged} tried, but these rules distinguish more cases; other results are possible");
+    }
     for field in &analysis.unvaried {
-        let _ = writeln!(out, "rules read {}, but not all of its relevant values were tried", printable(field));
+        append_line!(out, "rules read {}, but not all of its relevant values were tried", printable(field));
     }
     for flaw in &analysis.flaws {
         out.push('\n');
@@ -62,18 +61,18 @@ fn format_flaw(flaw: &Flaw, style: TextStyle) -> String {
         None => format!("{kind}: {provider} {}\n", printable(&flaw.message)),
     };
     for other in &flaw.others {
-        let _ = writeln!(out, "  {} {}", printable(&other.provider), format_rule(other));
+        append_line!(out, "  {} {}", printable(&other.provider), format_rule(other));
     }
     if let Some(witness) = &flaw.witness {
         let selects = match (&witness.selects, &witness.reason) {
             (Some(provider), Some(reason)) => format!("{} is selected: {}", printable(provider), printable(reason)),
             _ => "no provider is selected".to_owned(),
         };
-        let _ = writeln!(out, "  example: {selects} for");
+        append_line!(out, "  example: {selects} for");
         let mut text = String::new();
         yaml::to_yaml(&witness.document, &mut text);
         for line in text.lines() {
-            let _ = writeln!(out, "    {}", printable(line));
+            append_line!(out, "    {}", printable(line));
         }
     }
     out

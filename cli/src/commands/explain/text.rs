@@ -1,7 +1,5 @@
 //! Formats decisions as text: one block for each ModelDeployment, with aligned columns.
 
-use std::fmt::Write as _;
-
 use kubefoundry_compiler::Decision;
 use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_diagnostics::ObjectRef;
@@ -14,6 +12,7 @@ use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 use kubefoundry_reports::graph::verdict;
 use kubefoundry_reports::run::LocatedDecision;
+use kubefoundry_yaml::append;
 
 /// Formats one block for each decision, one at a time, separated by empty lines.
 pub(super) fn text_parts<'r>(
@@ -83,7 +82,7 @@ fn write_memory(out: &mut String, worker: &WorkerFit, has_roles: bool, style: Te
 }
 
 fn write_heading(out: &mut String, name: &str, style: TextStyle) {
-    let _ = write!(out, "\n  {}\n", paint(name, Paint::Bold, style));
+    append!(out, "\n  {}\n", paint(name, Paint::Bold, style));
 }
 
 fn summary(decision: &Decision, style: TextStyle) -> Vec<Vec<Cell>> {

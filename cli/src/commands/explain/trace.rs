@@ -1,13 +1,12 @@
 //! `explain --trace`: reports where input fields go and where output fields come from.
 
-use std::fmt::Write as _;
-
 use kubefoundry_analysis::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_diagnostics::render::{ReportVersion, TextStyle, to_report};
 use kubefoundry_reports::analyses::{Located, TraceReport};
 use kubefoundry_yaml::text::closest;
+use kubefoundry_yaml::{append, append_line};
 
 use super::{ReportError, Run, locate_reports, title};
 use crate::args::{ExplainArgs, ExplanationFormat};
@@ -85,13 +84,13 @@ fn format_overview(trace: &Trace, style: TextStyle) -> String {
         return out;
     }
     let heading = |out: &mut String, name: &str| {
-        let _ = write!(out, "\n  {}\n", paint(name, Paint::Bold, style));
+        append!(out, "\n  {}\n", paint(name, Paint::Bold, style));
     };
     heading(&mut out, "fields");
     let rows: Vec<Vec<Cell>> = trace.fields.iter().map(|field| field_row(field, style)).collect();
     out.push_str(&table(&rows, 4));
     if trace.untried > 0 {
-        let _ = writeln!(out, "    {} more fields were not tried (at most {MAX_FIELDS} are)", trace.untried);
+        append_line!(out, "    {} more fields were not tried (at most {MAX_FIELDS} are)", trace.untried);
     }
     // Output fields are grouped by object: each object has a heading and a table of its own.
     let mut last = String::new();
@@ -102,7 +101,7 @@ fn format_overview(trace: &Trace, style: TextStyle) -> String {
         if object != last {
             out.push_str(&table(&rows, 6));
             rows.clear();
-            let _ = writeln!(out, "    {}", printable(&object));
+            append_line!(out, "    {}", printable(&object));
             last = object;
         }
         rows.push(output_row(output, style));
@@ -166,7 +165,7 @@ fn format_details(trace: &Trace, style: TextStyle) -> String {
     for field in &trace.fields {
         let name = paint(&printable(&field.path), Paint::Bold, style);
         let value = printable(&field.value);
-        let _ = write!(out, "\n  {name} = {value} ({}): {}\n", origin_name(field.origin), field.fate.meaning());
+        append!(out, "\n  {name} = {value} ({}): {}\n", origin_name(field.origin), field.fate.meaning());
         let mut rows = Vec::new();
         for tried in &field.tried {
             let value = tried.value.as_deref().map_or("removed".to_owned(), |value| format!("= {value}"));
@@ -195,12 +194,12 @@ fn format_details(trace: &Trace, style: TextStyle) -> String {
     for output in &trace.outputs {
         let name = paint(&printable(&full_path(&output.path, output.inside.as_deref())), Paint::Bold, style);
         let (value, object) = (printable(&output.value), output.object.to_string());
-        let _ = write!(out, "\n  {name} = {value}  {}\n", paint(&printable(&object), Paint::Dim, style));
+        append!(out, "\n  {name} = {value}  {}\n", paint(&printable(&object), Paint::Dim, style));
         if output.from.is_empty() {
             out.push_str("    does not depend on the input: the provider always writes it\n");
         }
         for from in &output.from {
-            let _ = writeln!(out, "    comes from  {}", printable(from));
+            append_line!(out, "    comes from  {}", printable(from));
         }
     }
     out

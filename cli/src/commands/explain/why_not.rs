@@ -1,12 +1,11 @@
 //! `explain --why-not`: reports which changes would make a provider selected.
 
-use std::fmt::Write as _;
-
 use kubefoundry_analysis::selection_analysis::{WhyNot, why_not};
 use kubefoundry_analysis::trace::DocumentChange;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::render::{ReportVersion, TextStyle, to_report};
 use kubefoundry_reports::analyses::WhyNotReport;
+use kubefoundry_yaml::append_line;
 
 use super::{ReportError, Run, locate_reports, title};
 use crate::args::ExplanationFormat;
@@ -37,12 +36,12 @@ fn format_answer(answer: &WhyNot, style: TextStyle) -> String {
     let mut out = String::new();
     match (&answer.selected, &answer.reason) {
         (Some(selected), Some(reason)) => {
-            let _ = writeln!(out, "  selected  {}: {}", printable(selected), printable(reason));
+            append_line!(out, "  selected  {}: {}", printable(selected), printable(reason));
         }
         _ => out.push_str("  selected  none\n"),
     }
     if answer.selected.as_deref() == Some(&answer.provider) && answer.by_rules.is_none() && answer.by_name.is_none() {
-        let _ = writeln!(out, "  {provider}  is already selected");
+        append_line!(out, "  {provider}  is already selected");
         return out;
     }
     if let Some(assessment) = &answer.assessment {
@@ -52,40 +51,41 @@ fn format_answer(answer: &WhyNot, style: TextStyle) -> String {
             (None, None) if assessment.rules.is_empty() => "eligible, but only if selected by name".to_owned(),
             (None, None) => "eligible, but none of its rules is true".to_owned(),
         };
-        let _ = writeln!(out, "  {provider}  {}", printable(&verdict));
+        append_line!(out, "  {provider}  {}", printable(&verdict));
     }
     let heading = |text: String| paint(&text, Paint::Bold, style);
     match (&answer.by_rules, answer.obstacle) {
         (Some(changes), _) => {
-            let _ = writeln!(out, "\n  {}", heading(format!("selection rules select {provider} with")));
+            append_line!(out, "\n  {}", heading(format!("selection rules select {provider} with")));
             write_changes(&mut out, changes);
         }
         (None, Some(obstacle)) => {
-            let _ = writeln!(out, "\n  {}", heading(format!("no change makes selection rules select {provider}:")));
-            let _ = writeln!(out, "    {}", obstacle.meaning());
+            append_line!(out, "\n  {}", heading(format!("no change makes selection rules select {provider}:")));
+            append_line!(out, "    {}", obstacle.meaning());
         }
         (None, None) => {}
     }
     if let Some(changes) = &answer.by_name {
-        let _ = writeln!(out, "\n  {}", heading(format!("{provider} is selected by name with")));
+        append_line!(out, "\n  {}", heading(format!("{provider} is selected by name with")));
         write_changes(&mut out, changes);
     } else {
-        let _ = writeln!(
+        append_line!(
             out,
             "\n  {provider} cannot be selected by name either: it refuses this deployment and every change that was tried"
         );
     }
     for remark in &answer.remarks {
-        let _ = writeln!(out, "\n  note: {remark}");
+        append_line!(out, "\n  note: {remark}");
     }
     out
 }
 
 fn write_changes(out: &mut String, changes: &[DocumentChange]) {
     for change in changes {
-        let _ = match &change.value {
-            Some(value) => writeln!(out, "    {}: {}", printable(&change.path), printable(value)),
-            None => writeln!(out, "    remove {}", printable(&change.path)),
-        };
+        if let Some(value) = &change.value {
+            append_line!(out, "    {}: {}", printable(&change.path), printable(value));
+        } else {
+            append_line!(out, "    remove {}", printable(&change.path));
+        }
     }
 }

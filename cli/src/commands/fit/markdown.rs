@@ -1,6 +1,6 @@
 //! Formats the report as Markdown for a pull request comment: the workers in a table, with the GPUs folded.
 
-use std::fmt::Write as _;
+use kubefoundry_yaml::{append, append_line};
 
 use super::FitRow;
 use super::figures::{COLUMNS, Figures};
@@ -21,23 +21,23 @@ pub(super) fn markdown(rows: &[FitRow<'_>]) -> String {
     }
     let columns: Vec<String> =
         ["DEPLOYMENT"].into_iter().chain(COLUMNS).map(|column| column.to_lowercase().replace("kv", "KV")).collect();
-    let _ = write!(out, "\n| {} |\n|{}\n", columns.join(" | ").replace("gpus", "GPUs"), "---|".repeat(columns.len()));
+    append!(out, "\n| {} |\n|{}\n", columns.join(" | ").replace("gpus", "GPUs"), "---|".repeat(columns.len()));
     for row in rows.iter().take(MAX_ROWS) {
         let cells = Figures::new(row.worker).cells();
         let cells: Vec<String> = [row.title()].iter().chain(&cells).map(|text| cell(text)).collect();
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
+        append_line!(out, "| {} |", cells.join(" | "));
     }
     write_rest(&mut out, rows.len(), MAX_ROWS);
     let all = alternatives(rows);
     for alternatives in all.iter().take(MAX_LISTS) {
-        let _ = write!(
+        append!(
             out,
             "\n<details><summary>{}</summary>\n\n| GPUs | surely | tensor parallel | product |\n|---|---|---|---|\n",
             html(&kubefoundry_yaml::text::printable(&alternatives.heading()))
         );
         for group in &alternatives.groups {
             let [fewest, surely, sizes] = group.figures();
-            let _ = writeln!(out, "| {fewest} | {surely} | {sizes} | {} |", group.products.join(", "));
+            append_line!(out, "| {fewest} | {surely} | {sizes} | {} |", group.products.join(", "));
         }
         out.push_str("\n</details>\n");
     }
@@ -47,6 +47,6 @@ pub(super) fn markdown(rows: &[FitRow<'_>]) -> String {
 
 fn write_rest(out: &mut String, count: usize, most: usize) {
     if count > most {
-        let _ = writeln!(out, "\nand {} more.", count - most);
+        append_line!(out, "\nand {} more.", count - most);
     }
 }

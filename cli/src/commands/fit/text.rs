@@ -1,7 +1,5 @@
 //! Formats the report as text.
 
-use std::fmt::Write as _;
-
 use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_facts::fit::WorkerFit;
 
@@ -11,6 +9,7 @@ use super::product::{Alternatives, alternatives};
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 use kubefoundry_reports::fit::verdict;
+use kubefoundry_yaml::{append, append_line};
 
 /// The column of the verdict among the figures.
 const FIT: usize = 2;
@@ -25,7 +24,7 @@ pub(super) fn text(rows: &[FitRow<'_>], style: TextStyle) -> String {
     let mut out = table(&lines, 0);
     for row in rows {
         if let Some(note) = note(row.worker) {
-            let _ = writeln!(out, "note: {}: {}", printable(&row.title()), printable(&note));
+            append_line!(out, "note: {}: {}", printable(&row.title()), printable(&note));
         }
     }
     for alternatives in alternatives(rows) {
@@ -61,7 +60,7 @@ pub(super) fn note(worker: &WorkerFit) -> Option<String> {
 }
 
 fn write_alternatives(out: &mut String, alternatives: &Alternatives<'_>, style: TextStyle) {
-    let _ = write!(out, "\n{}\n", paint(&printable(&alternatives.heading()), Paint::Bold, style));
+    append!(out, "\n{}\n", paint(&printable(&alternatives.heading()), Paint::Bold, style));
     let mut lines: Vec<Vec<Cell>> =
         vec![["GPUS", "SURELY", "TENSOR PARALLEL", "PRODUCT"].into_iter().map(Cell::new).collect()];
     for group in &alternatives.groups {

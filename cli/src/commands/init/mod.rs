@@ -9,7 +9,6 @@ mod documents;
 mod gpu_suggestion;
 mod questions;
 
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +34,7 @@ use ci_files::{ACTION, ci_file};
 use documents::{Deployment, TOKEN_SECRET, engine_name};
 use gpu_suggestion::{REFERENCE, suggest_gpus};
 use kubefoundry_compiler::options::FILE_NAME;
+use kubefoundry_yaml::append_line;
 use questions::{Question, QuestionError, Respondent};
 
 /// Reasons why nothing is created.
@@ -288,9 +288,9 @@ fn compile_deployment(deployment: &Deployment) -> Compilation {
 fn refuse(findings: &[Diagnostic]) -> ExitStatus {
     let mut text = String::new();
     for finding in findings {
-        let _ = writeln!(text, "{}[{}]: {}", finding.severity, finding.code.id, printable(&finding.message));
+        append_line!(text, "{}[{}]: {}", finding.severity, finding.code.id, printable(&finding.message));
         if let Some(help) = &finding.help {
-            let _ = writeln!(text, "  = help: {}", printable(help));
+            append_line!(text, "  = help: {}", printable(help));
         }
     }
     console::note(&format!("{text}kubefoundry: nothing was written, because the files would have these findings\n"));
@@ -306,14 +306,14 @@ fn report(directory: &Path, files: &[(PathBuf, String)], deployment: &Deployment
         .map(|path| path.display().to_string())
         .collect();
     for path in &paths {
-        let _ = writeln!(text, "created {}", printable(path));
+        append_line!(text, "created {}", printable(path));
     }
     text.push_str("\nNext:\n");
     let place = shell_word(&directory.display().to_string());
     let model = paths.first().map(|path| shell_word(path)).unwrap_or_default();
     let ci_file = paths.last().map(|path| shell_word(path)).unwrap_or_default();
     let mut step = |command: &str, purpose: &str| {
-        let _ = writeln!(text, "  {command}\n      {purpose}");
+        append_line!(text, "  {command}\n      {purpose}");
     };
     step(&format!("kubefoundry lint {place}"), "checks the files, as CI should");
     step(&format!("kubefoundry explain {model}"), "shows which provider runs the model, and what is rendered");

@@ -171,8 +171,9 @@ impl Collector {
             // The repository brings the options, so they cannot set the policy.
             self.sources.set_found(id, true);
             let directory = path.parent().unwrap_or(&folder.root);
-            // The compiler reports a file that is not read.
-            for (model, file) in workspace::model_configs(&text, directory).unwrap_or_default() {
+            #[expect(clippy::disallowed_methods, reason = "the compiler reports a file that is not read")]
+            let configs = workspace::model_configs(&text, directory).unwrap_or_default();
+            for (model, file) in configs {
                 if let Some(config) = text_of(&file) {
                     let id = self.add(folder, &file, Purpose::ModelConfig, config);
                     self.sources.set_found(id, true);

@@ -1,9 +1,9 @@
 //! `file:` URIs and the paths that they stand for.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
+use kubefoundry_yaml::append;
 use lsp_types::Uri;
 
 /// Returns the path of a `file:` URI of this machine, or `None` for any other URI, such as that of an unsaved document.
@@ -62,7 +62,7 @@ pub(super) fn encode_percent(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            let _ = write!(encoded, "%{byte:02X}");
+            append!(encoded, "%{byte:02X}");
         }
     }
     encoded

@@ -1,8 +1,7 @@
 //! The pages of `docs/commands`: what a man page has, in Markdown.
 
-use std::fmt::Write as _;
-
 use clap::{Arg, Command};
+use kubefoundry_yaml::{append, append_line};
 
 use super::{ENVIRONMENT, EXIT_STATUS, FILES, split_after_help};
 use crate::markdown::code;
@@ -39,7 +38,7 @@ fn file_name(command: &Command) -> String {
 
 fn format_index(program: &Command) -> String {
     let mut text = format!("{HEAD}# Commands\n\n");
-    let _ = write!(text, "{}. `kubefoundry man` has the same pages.\n\n", about(program));
+    append!(text, "{}. `kubefoundry man` has the same pages.\n\n", about(program));
     write_commands(&mut text, program, 0);
     write_arguments(&mut text, program);
     write_definitions(&mut text, "Exit status", EXIT_STATUS);
@@ -51,17 +50,17 @@ fn format_index(program: &Command) -> String {
 fn format_page(command: &Command) -> String {
     let mut text = format!("{HEAD}# {}\n\n{}.\n", full_name(command), about(command));
     let usage = command.clone().render_usage().to_string();
-    let _ = write!(text, "\n```text\n{}\n```\n", usage.trim_start_matches("Usage: ").trim());
+    append!(text, "\n```text\n{}\n```\n", usage.trim_start_matches("Usage: ").trim());
     let (notes, examples) = split_after_help(command);
     for paragraph in notes {
-        let _ = write!(text, "\n{}\n", escape(&paragraph));
+        append!(text, "\n{}\n", escape(&paragraph));
     }
     if command.has_subcommands() {
         text.push_str("\n## Commands\n\n");
         write_commands(&mut text, command, 0);
     }
     if !examples.is_empty() {
-        let _ = write!(text, "\n## Examples\n\n```sh\n{}\n```\n", examples.join("\n"));
+        append!(text, "\n## Examples\n\n```sh\n{}\n```\n", examples.join("\n"));
     }
     write_arguments(&mut text, command);
     text.push_str("\nThe [exit status](README.md#exit-status) and the files are the same for all commands.\n");
@@ -77,7 +76,7 @@ fn about(command: &Command) -> String {
 fn write_commands(text: &mut String, command: &Command, depth: usize) {
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         let (name, file) = (code(full_name(inner)), file_name(inner));
-        let _ = writeln!(text, "{}- [{name}]({file}): {}", "  ".repeat(depth), about(inner));
+        append_line!(text, "{}- [{name}]({file}): {}", "  ".repeat(depth), about(inner));
         write_commands(text, inner, depth + 1);
     }
 }
@@ -95,7 +94,7 @@ fn write_arguments(text: &mut String, command: &Command) {
         }
     }
     for (heading, args) in sections.iter().filter(|(_, args)| !args.is_empty()) {
-        let _ = write!(text, "\n## {heading}\n\n");
+        append!(text, "\n## {heading}\n\n");
         for arg in args {
             write_argument(text, arg);
         }
@@ -106,10 +105,10 @@ fn write_argument(text: &mut String, arg: &Arg) {
     let short = arg.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let paragraphs: Vec<String> = help.split("\n\n").map(|paragraph| escape(&paragraph.replace('\n', " "))).collect();
-    let _ = write!(text, "- {}: {}", code(&format!("{short}{arg}")), paragraphs.join("\n\n  "));
+    append!(text, "- {}: {}", code(&format!("{short}{arg}")), paragraphs.join("\n\n  "));
     if arg.get_action().takes_values() && !arg.is_hide_default_value_set() && !arg.get_default_values().is_empty() {
         let values = arg.get_default_values().iter().map(|value| code(&value.to_string_lossy()));
-        let _ = write!(text, " (default: {})", values.collect::<Vec<_>>().join(", "));
+        append!(text, " (default: {})", values.collect::<Vec<_>>().join(", "));
     }
     text.push('\n');
     let values = arg.get_possible_values();
@@ -119,19 +118,19 @@ fn write_argument(text: &mut String, arg: &Arg) {
     }
     if shown.clone().all(|value| value.get_help().is_none()) {
         let names: Vec<String> = shown.map(|value| code(value.get_name())).collect();
-        let _ = write!(text, "\n  One of {}.\n", names.join(", "));
+        append!(text, "\n  One of {}.\n", names.join(", "));
         return;
     }
     for value in shown {
         let help = value.get_help().map(|help| format!(": {}", escape(&help.to_string()))).unwrap_or_default();
-        let _ = writeln!(text, "  - {}{help}", code(value.get_name()));
+        append_line!(text, "  - {}{help}", code(value.get_name()));
     }
 }
 
 fn write_definitions(text: &mut String, title: &str, rows: &[(&str, &str)]) {
-    let _ = write!(text, "\n## {title}\n\n");
+    append!(text, "\n## {title}\n\n");
     for (term, meaning) in rows {
-        let _ = writeln!(text, "- {}: {}", code(term), escape(meaning));
+        append_line!(text, "- {}: {}", code(term), escape(meaning));
     }
 }
 

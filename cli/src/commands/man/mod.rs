@@ -137,6 +137,7 @@ fn write_synopsis(sections: &mut Roff, command: &Command) {
     sections.text(line);
 }
 
+#[expect(clippy::expect_used, reason = "writing to memory does not fail")]
 fn roff(program: &Command, command: &Command) -> String {
     let name = page_name(command);
     let (notes, examples) = split_after_help(command);
@@ -145,16 +146,21 @@ fn roff(program: &Command, command: &Command) -> String {
         Man::new(command.clone()).title(name.to_uppercase()).section("1").source(format!("kubefoundry {version}"));
     let man = man.manual("kubefoundry manual").date("");
     let mut out = Vec::new();
-    // Writing to memory does not fail.
-    let _ = man.render_title(&mut out);
-    let _ = man.render_name_section(&mut out);
     let mut synopsis = Roff::new();
     write_synopsis(&mut synopsis, command);
-    out.extend_from_slice(synopsis.to_roff().as_bytes());
-    let _ = man.render_description_section(&mut out);
-    let _ = man.render_options_section(&mut out);
+    let mut render = |section: &dyn Fn(&Man, &mut Vec<u8>) -> std::io::Result<()>| {
+        section(&man, &mut out).expect("memory takes every byte");
+    };
+    render(&|man, out| man.render_title(out));
+    render(&|man, out| man.render_name_section(out));
+    render(&|_, out| {
+        out.extend_from_slice(synopsis.to_roff().as_bytes());
+        Ok(())
+    });
+    render(&|man, out| man.render_description_section(out));
+    render(&|man, out| man.render_options_section(out));
     if command.has_subcommands() {
-        let _ = man.render_subcommands_section(&mut out);
+        render(&|man, out| man.render_subcommands_section(out));
     }
     let mut sections = Roff::new();
     if !notes.is_empty() {

@@ -1,7 +1,6 @@
 //! Formats a plan as Markdown for a pull request comment: a summary table, with the details folded.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use kubefoundry_analysis::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
 
@@ -9,6 +8,7 @@ use super::format;
 use super::text::{by_severity, group_outputs, kept_lines, selection_lines, verdict};
 use crate::markdown::{cell, code, html};
 use kubefoundry_reports::plan::{DeploymentLocation, PlanContext, format_diffs, locate_deployments, object_name};
+use kubefoundry_yaml::append_line;
 use kubefoundry_yaml::text::printable;
 
 /// Size limit of each table. GitHub limits a comment to 65,536 characters.
@@ -41,7 +41,7 @@ pub(super) fn markdown(context: &PlanContext<'_>) -> String {
         out.push('\n');
     }
     for class in classes.iter().rev() {
-        let _ = writeln!(out, "- **{class}**: {}", class.meaning());
+        append_line!(out, "- **{class}**: {}", class.meaning());
     }
     if plan.gpus.iter().any(|change| change.before != change.after) {
         let is_known = plan.gpus.iter().any(|change| change.memory.is_some());
@@ -61,7 +61,7 @@ pub(super) fn markdown(context: &PlanContext<'_>) -> String {
         out.push('\n');
         for line in plan.runtimes.iter().flat_map(format::runtime_lines) {
             let indent = line.len() - line.trim_start().len();
-            let _ = writeln!(out, "{:indent$}- {}", "", code(line.trim_start()));
+            append_line!(out, "{:indent$}- {}", "", code(line.trim_start()));
         }
     }
     if !plan.images.is_empty() {
@@ -83,7 +83,7 @@ fn table(head: &str, rows: impl ExactSizeIterator<Item = String>) -> String {
     for (position, row) in rows.enumerate() {
         used += row.chars().count();
         if used > MAX_TABLE_CHARS {
-            let _ = writeln!(out, "\nand {} more.", row_count - position);
+            append_line!(out, "\nand {} more.", row_count - position);
             break;
         }
         out.push_str(&row);
@@ -167,16 +167,16 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
         for (changes, outputs) in format::group_by_outputs(&deployment.changes) {
             let class = changes.first().map_or(ChangeClass::None, |change| change.class);
             let names: Vec<String> = changes.iter().map(|change| format_change(change, code)).collect();
-            let _ = writeln!(block, "- {}: **{class}**", names.join(", "));
+            append_line!(block, "- {}: **{class}**", names.join(", "));
             // The fields of one object that react alike have one source.
             for group in group_outputs(format::relevant_outputs(outputs)) {
                 let Some(first) = group.first() else { continue };
                 let object = format!("{} {}", printable(&first.object.kind), object_name(&first.object));
-                let _ = writeln!(block, "  - {}: {} ({})", code(&object), first.class, code(&first.source));
+                append_line!(block, "  - {}: {} ({})", code(&object), first.class, code(&first.source));
                 for output in group.iter().filter(|output| !output.path.is_empty()) {
                     let (path, how) = format::format_output(output);
                     let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
-                    let _ = writeln!(block, "    - {}{how}", code(&path));
+                    append_line!(block, "    - {}{how}", code(&path));
                 }
             }
         }
@@ -194,7 +194,7 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
         used += block.chars().count();
         if used > room {
             let rest = shown.len() - position;
-            let _ = writeln!(out, "\nThe details of {rest} more are omitted because of the size limit of comments.");
+            append_line!(out, "\nThe details of {rest} more are omitted because of the size limit of comments.");
             break;
         }
         out.push_str(&block);

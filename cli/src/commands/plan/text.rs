@@ -2,7 +2,6 @@
 //! counted.
 
 use std::cmp::Reverse;
-use std::fmt::Write as _;
 
 use kubefoundry_analysis::plan::{
     Action, Cause, ChangeClass, DeploymentPlan, GpuChange, ImageChange, KeptProvider, OutputChange, SelectionChange,
@@ -12,6 +11,7 @@ use kubefoundry_diagnostics::render::TextStyle;
 use super::format;
 use crate::style::{Paint, count, paint, printable};
 use kubefoundry_reports::plan::{DeploymentLocation, PlanContext, format_diffs, locate_deployments, object_name};
+use kubefoundry_yaml::{append, append_line};
 
 /// Formats the whole plan.
 pub(super) fn text(context: &PlanContext<'_>, style: TextStyle) -> String {
@@ -36,14 +36,14 @@ pub(super) fn text(context: &PlanContext<'_>, style: TextStyle) -> String {
     }
     let plan = context.plan;
     if !plan.runtimes.is_empty() {
-        let _ = writeln!(out, "{}", paint("runtimes", Paint::Bold, style));
+        append_line!(out, "{}", paint("runtimes", Paint::Bold, style));
         for line in plan.runtimes.iter().flat_map(format::runtime_lines) {
-            let _ = writeln!(out, "  {line}");
+            append_line!(out, "  {line}");
         }
         out.push('\n');
     }
     if !plan.images.is_empty() {
-        let _ = writeln!(out, "{}", paint("images", Paint::Bold, style));
+        append_line!(out, "{}", paint("images", Paint::Bold, style));
         out.extend(plan.images.iter().map(|image| format!("  {}\n", format_image(image))));
         out.push('\n');
     }
@@ -52,11 +52,11 @@ pub(super) fn text(context: &PlanContext<'_>, style: TextStyle) -> String {
     };
     let says_more = plan.gpus.len() > 1 || plan.gpus.iter().any(|change| change.memory.is_some());
     if says_more && plan.gpus.iter().any(is_changed) {
-        let _ = writeln!(out, "{}", paint("GPUs", Paint::Bold, style));
+        append_line!(out, "{}", paint("GPUs", Paint::Bold, style));
         out.extend(plan.gpus.iter().map(|change| format!("  {}\n", format::format_gpus(change))));
         out.push('\n');
     }
-    let _ = writeln!(out, "{}", paint(&plan.summary.to_string(), Paint::Bold, style));
+    append_line!(out, "{}", paint(&plan.summary.to_string(), Paint::Bold, style));
     out
 }
 
@@ -124,11 +124,11 @@ fn format_deployment(
             })
             .collect();
         let with = if gpus.is_empty() { String::new() } else { format!(" with {}", gpus.join(", ")) };
-        let _ = write!(out, "  {}{with}", printable(&deployment.provider));
+        append!(out, "  {}{with}", printable(&deployment.provider));
     }
     if let Some(location) = location {
         let location = format!("{}:{}:{}", printable(location.file), location.line, location.column);
-        let _ = write!(out, "  {}", paint(&location, Paint::Dim, style));
+        append!(out, "  {}", paint(&location, Paint::Dim, style));
     }
     out.push('\n');
     if let Some(selection) = &deployment.selection {
@@ -143,7 +143,7 @@ fn format_deployment(
     }
     if let Some(capacity) = deployment.capacity {
         let capacity = format::format_capacity(capacity, deployment.action);
-        let _ = writeln!(out, "  sequences of the full context: {capacity}");
+        append_line!(out, "  sequences of the full context: {capacity}");
     }
     if deployment.action == Action::Deleted {
         out.extend(format::remaining_claims(deployment).map(|line| format!("  {line}\n")));
@@ -152,7 +152,7 @@ fn format_deployment(
         let is_unknown = changes.iter().any(|change| matches!(change.cause, Cause::Unbuilt { .. }));
         for change in changes {
             let (name, how) = format::format_cause(&change.cause);
-            let _ = writeln!(out, "  {}{}{how}", paint(&name, Paint::Bold, style), separator(&how));
+            append_line!(out, "  {}{}{how}", paint(&name, Paint::Bold, style), separator(&how));
         }
         if outputs.is_empty() && !is_unknown {
             out.push_str("    none: the output does not change\n");
@@ -175,9 +175,9 @@ fn format_output_group(group: &[&OutputChange], style: TextStyle) -> String {
     for output in group.iter().filter(|output| !output.path.is_empty()) {
         let (path, how) = format::format_output(output);
         let together = if output.together { "  (together with other changes)" } else { "" };
-        let _ = writeln!(out, "      {path}{}{how}{together}", separator(&how));
+        append_line!(out, "      {path}{}{how}{together}", separator(&how));
     }
-    let _ = writeln!(out, "      {}", paint(&format!("source: {}", first.source), Paint::Dim, style));
+    append_line!(out, "      {}", paint(&format!("source: {}", first.source), Paint::Dim, style));
     out
 }
 

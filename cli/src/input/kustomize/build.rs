@@ -109,31 +109,33 @@ impl Workspace {
             workspace.directory.create_folder(folder).map_err(temporary)?;
         }
         let boundary_path = absolute(boundary);
-        let inside = |file: &Path| absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
+        let inside = |file: &Path| {
+            let outside = |_| InputError::OutsideOf(file.display().to_string(), boundary.display().to_string());
+            absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).map_err(outside)
+        };
         if permissions.exec || permissions.helm {
             for file in files.list_all(boundary) {
                 workspace.copy(&boundary.join(&file), &file, files)?;
             }
         }
         for file in closure.resources.iter().chain(&closure.patches).chain(&closure.others) {
-            workspace.copy(file, &inside(file), files)?;
+            workspace.copy(file, &inside(file)?, files)?;
         }
         for (file, text) in &closure.plugins {
-            workspace.write(&Path::new(TREE).join(inside(file)), text.as_bytes())?;
+            workspace.write(&Path::new(TREE).join(inside(file)?), text.as_bytes())?;
         }
         for kustomization in &closure.kustomizations {
-            let file = inside(&kustomization.file);
+            let file = inside(&kustomization.file)?;
             let (handed, deployments) = without_own_functions(kustomization, closure);
             let text = printable_json(handed.to_string());
             workspace.write(&Path::new(TREE).join(&file), text.as_bytes())?;
             for GeneratedResource { name, text, origin } in deployments {
                 let name = file.with_file_name(name);
                 workspace.write(&Path::new(TREE).join(&name), text.as_bytes())?;
-                workspace.added.insert(name, inside(&origin));
+                workspace.added.insert(name, inside(&origin)?);
             }
         }
-        let root = closure.kustomizations.last().map(|it| absolute(&it.directory)).unwrap_or_default();
-        let root = root.strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
+        let root = closure.kustomizations.last().map(|it| inside(&it.directory)).transpose()?.unwrap_or_default();
         let resource = Path::new("..").join(TREE).join(root);
         // To name the transformations of a resource takes time in the square of their number, so they are only asked for on request.
         let requested = closure.kustomizations.last().map(requested_annotations).unwrap_or_default();

@@ -24,7 +24,6 @@ use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::server_fields;
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_transform::PriorChoice;
-use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::secret::mask_at;
 
@@ -81,10 +80,7 @@ impl<'r> RunDeployment<'r> {
     /// Parses the objects of the deployment from their printed text.
     fn objects(&self) -> Vec<Object> {
         let references = self.decision.objects.iter().cloned();
-        let value = |output: &Output<YamlText>| {
-            let document = yaml::documents(output.object.as_str(), &self.run.compilation.options.limits).next();
-            document.map(|document| document.root.to_json()).unwrap_or_default()
-        };
+        let value = |output: &Output<YamlText>| output.object.to_value();
         references.zip(self.outputs.iter().map(value)).collect()
     }
 
@@ -397,7 +393,8 @@ fn leaves_out_default(change: &Change) -> bool {
     }
     let default = declared_field(path).and_then(|field| field.facets.default);
     change.outputs.is_empty()
-        && default.and_then(|default| serde_json::from_str::<Value>(default).ok()).as_ref() == Some(value)
+        && default
+            .is_some_and(|default| kubefoundry_yaml::infallible::parse_builtin("default of a field", default) == *value)
 }
 
 /// The old state in the form that is compared with the new one.

@@ -206,12 +206,13 @@ fn combined_texts(all: &[&str]) -> Vec<Value> {
 const MAX_TEXT_PAIRS: usize = 12;
 
 /// The maximum length of a text for a rule that compares lengths.
-const MAX_TEXT_CHARS: u64 = 512;
+const MAX_TEXT_CHARS: u16 = 512;
 
 /// Returns texts with the lengths in a rule, and with one character less and more.
 fn texts_with_lengths(numbers: impl Iterator<Item = u64>) -> Vec<Value> {
-    let lengths = numbers.filter(|number| *number <= MAX_TEXT_CHARS).flat_map(|n| [n.saturating_sub(1), n, n + 1]);
-    lengths.filter(|n| *n > 0).map(|n| Value::from("x".repeat(usize::try_from(n).unwrap_or_default()))).collect()
+    let numbers = numbers.filter_map(|number| u16::try_from(number).ok()).filter(|number| *number <= MAX_TEXT_CHARS);
+    let lengths = numbers.flat_map(|n| [n.saturating_sub(1), n, n + 1]);
+    lengths.filter(|n| *n > 0).map(|n| Value::from("x".repeat(usize::from(n)))).collect()
 }
 
 /// Returns variants of the texts in a rule: the text alone, as a prefix, as a suffix, and absent.

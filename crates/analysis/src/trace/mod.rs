@@ -184,6 +184,10 @@ pub struct OutputTrace {
 /// assert_eq!(output.value, "\"--max-model-len=8192\"");
 /// assert!(output.from.contains(&"spec.engine.contextLength".to_owned()));
 /// ```
+#[expect(
+    clippy::disallowed_methods,
+    reason = "without usable options nothing is traced, and a compilation reports why"
+)]
 pub fn trace(composition: &'static Composition, sources: &SourceSet) -> Vec<Trace> {
     let trace_all = |view: &SourceSet| -> Vec<Trace> {
         with_prepared_run(composition, view, Providers::All, |prepared| {
@@ -307,7 +311,10 @@ fn input_fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOri
         let origin =
             if value.as_ref().is_some_and(|value| !value.is_null()) { FieldOrigin::Written } else { leaf.origin };
         let value = value.filter(|value| !value.is_null());
-        let value = value.unwrap_or_else(|| serde_json::from_str(&leaf.value).unwrap_or_default());
+        let value = value.unwrap_or_else(|| {
+            // A value that is nested too deeply to be read back is shown as its text.
+            serde_json::from_str(&leaf.value).unwrap_or_else(|_| Value::from(leaf.value.as_str()))
+        });
         seen.insert(leaf.path.clone());
         fields.push((leaf.path, value, origin));
     }

@@ -20,38 +20,52 @@ const CONFIG: &str = "config";
 
 /// The definitions of the kinds, with their names.
 static CORE_KINDS: LazyLock<Vec<(String, CrdDefinition)>> = LazyLock::new(|| {
-    let kinds: Value = serde_json::from_str(include_str!("core_kinds.json")).unwrap_or_default();
-    let define = |(kind, fields): (&String, &Value)| Some((kind.clone(), define(kind, fields)?));
-    kinds.as_object().into_iter().flatten().filter_map(define).collect()
+    let kinds = kubefoundry_yaml::infallible::parse_builtin("core_kinds.json", include_str!("core_kinds.json"));
+    let define = |(kind, fields): (&String, &Value)| (kind.clone(), define(kind, fields));
+    kinds.as_object().into_iter().flatten().map(define).collect()
 });
 
-static SERVE_DEFINITION: LazyLock<Option<CrdDefinition>> = LazyLock::new(|| {
-    let schema: Value = serde_json::from_str(include_str!("serve_config.json")).ok()?;
+static SERVE_DEFINITION: LazyLock<CrdDefinition> = LazyLock::new(|| {
+    let schema = kubefoundry_yaml::infallible::parse_builtin("serve_config.json", include_str!("serve_config.json"));
     define("RayService", &json!({CONFIG: schema}))
 });
 
 /// Defines a kind with these fields beside `metadata`.
-fn define(kind: &str, fields: &Value) -> Option<CrdDefinition> {
+fn define(kind: &str, fields: &Value) -> CrdDefinition {
     let mut properties =
         json!({"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}});
-    properties.as_object_mut()?.extend(fields.as_object()?.clone());
+    for (field, schema) in fields.as_object().unwrap_or_else(|| damaged(kind)) {
+        properties[field] = schema.clone();
+    }
     let schema = json!({"openAPIV3Schema": {"type": "object", "properties": properties}});
     let crd = json!({"spec": {
         "group": "core", "names": {"kind": kind}, "versions": [{"name": "v1", "served": true, "schema": schema}],
     }});
-    CrdDefinition::from_value(crd, "Kubernetes 1.34").ok()
+    CrdDefinition::from_value(crd, "Kubernetes 1.34").unwrap_or_else(|_| damaged(kind))
+}
+
+/// Returns the schema of a definition of this file.
+fn schema_of(kind: &str, definition: &'static CrdDefinition) -> &'static CrdSchema {
+    let schema = definition.version("v1").and_then(|version| version.schema().ok());
+    schema.unwrap_or_else(|| damaged(kind))
+}
+
+/// Stops the program, because objects without a schema would count as checked. Tests read both files.
+#[expect(clippy::panic, reason = "the files are a part of the program; no text of a user gets here")]
+fn damaged(kind: &str) -> ! {
+    panic!("the built-in schema of {kind} is damaged")
 }
 
 /// Checks a Serve configuration. Violations have paths in it.
 pub(super) fn check_serve_config(config: &Value) -> Vec<SchemaViolation> {
-    let schema = SERVE_DEFINITION.as_ref().and_then(|definition| definition.version("v1")?.schema().ok());
-    schema.and_then(|schema| schema.check_part(CONFIG, config, &FieldPath::root())).unwrap_or_default()
+    let violations = schema_of(SERVE_CONFIG.0, &SERVE_DEFINITION).check_part(CONFIG, config, &FieldPath::root());
+    violations.unwrap_or_else(|| damaged(SERVE_CONFIG.0))
 }
 
 /// Returns the schema of a kind of Kubernetes itself.
 pub(super) fn schema(api_version: &str, kind: &str) -> Option<&'static CrdSchema> {
     let (_, definition) = CORE_KINDS.iter().find(|(name, _)| name == kind && api_version == "v1")?;
-    definition.version("v1")?.schema().ok()
+    Some(schema_of(kind, definition))
 }
 
 #[cfg(test)]

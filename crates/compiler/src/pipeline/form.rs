@@ -52,6 +52,25 @@ impl YamlText {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns the object that was written.
+    ///
+    /// The limits of the input do not apply: an object can be larger and deeper than the document that it comes from, and
+    /// must not become another one.
+    pub fn to_value(&self) -> Value {
+        // The limit of a document of the input can be raised to 1,000.
+        const MAX_DEPTH: usize = 2_000;
+        let limits = yaml::Limits {
+            documents: 1,
+            document_bytes: usize::MAX,
+            nodes: usize::MAX,
+            depth: MAX_DEPTH,
+            alias_nodes: usize::MAX,
+        };
+        let read = yaml::documents(self.as_str(), &limits).next();
+        // What cannot be read would be shown as it is.
+        read.map_or_else(|| Value::from(self.as_str()), |document| document.root.to_json())
+    }
 }
 
 impl OutputForm for YamlText {
@@ -66,5 +85,16 @@ impl OutputForm for YamlText {
         let mut text = String::with_capacity(INITIAL_TEXT_BYTES);
         manifest.write_yaml(&mut text);
         Self(text.as_str().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_is_deeper_than_a_document_may_be_is_read_back() {
+        let deep = (0..300).fold(Value::from("end"), |inner, _| serde_json::json!({"a": [inner]}));
+        assert_eq!(YamlText::from_value(deep.clone()).to_value(), deep);
     }
 }

@@ -111,7 +111,7 @@ fn check_pointer(
 /// key equal the key.
 fn partial_object<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Node<'n>, bool) {
     let path = pointer.as_str().unwrap_or_default();
-    let pointer_text = text.get(pointer.span.start..pointer.span.end).unwrap_or_default();
+    let pointer_text = pointer.span.of(text);
     let start = pointer_text.find(path).filter(|_| !path.contains('~')).map(|offset| pointer.span.start + offset);
     let mut steps = Vec::new();
     let mut offset = 0;

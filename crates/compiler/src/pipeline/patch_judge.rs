@@ -63,7 +63,8 @@ pub(super) fn judge(subject: PatchedDeployment<'_>, environment: &Environment<'_
     let trial = Trial { deployment, base: &base, provider, contested: &contested };
     let mut owners: Vec<(FieldPath, BTreeSet<OutputPlace>)> = Vec::new();
     for field in fields.into_iter().filter(|field| may_decide(&field.path)) {
-        let value = serde_json::from_str(&field.value).unwrap_or_default();
+        // A value that is nested too deeply to be read back cannot be changed as a whole.
+        let Ok(value) = serde_json::from_str(&field.value) else { continue };
         let decided = trial.decided_places(&field.path, &value, steps);
         if !decided.is_empty() {
             owners.push((field.path, decided));

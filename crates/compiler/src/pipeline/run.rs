@@ -36,15 +36,14 @@ impl Run<'_> {
     /// object is transformed, so that no document can be late.
     pub(super) fn results<O: OutputForm>(&self) -> DocumentResults<'_, O> {
         let plan = ReadPlan::new(self.sources, self.options);
-        self.run_plan(&plan)
-            .or_else(|| self.run_plan(&ReadPlan::everything(self.options.composition, self.sources)))
-            .unwrap_or_default()
+        let (results, is_valid) = self.run_plan(&plan);
+        if is_valid { results } else { self.run_plan(&ReadPlan::everything(self.options.composition, self.sources)).0 }
     }
 
-    /// Processes every document, or returns `None` if the plan turns out to be invalid. If transformations look at
+    /// Processes every document, and returns the results and whether the plan turned out to be valid. If transformations look at
     /// other objects, all objects stay JSON values until the last transformation is done. Only then are they converted
     /// to the form that the caller asked for.
-    fn run_plan<O: OutputForm>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
+    fn run_plan<O: OutputForm>(&self, plan: &ReadPlan) -> (DocumentResults<'_, O>, bool) {
         let Self { sources, schemas, skeletons, options, thoroughness, kept_choices } = *self;
         let mut survey = Survey::new(sources, options, plan);
         let mut configuration = options.composition.configuration(options.rule_limits);
@@ -62,25 +61,22 @@ impl Run<'_> {
             patch_judge: Some(patch_judge::judge),
         };
         let read_documents = mem::take(&mut survey.read_documents);
+        let is_valid;
         let mut results = if plan.keeps_set {
             let mut results: DocumentResults<'_, Value> =
                 stream::run(sources, &environment, &survey, read_documents, plan);
-            if plan.is_invalidated_by(results.late) {
-                return None;
-            }
+            is_valid = !plan.is_invalidated_by(results.late);
             survey.diagnostics.drain(..).for_each(|finding| results.findings.add(finding));
             set::transform(&mut results, &environment);
             results.into_form()
         } else {
             let mut results: DocumentResults<'_, O> = stream::run(sources, &environment, &survey, read_documents, plan);
-            if plan.is_invalidated_by(results.late) {
-                return None;
-            }
+            is_valid = !plan.is_invalidated_by(results.late);
             survey.diagnostics.drain(..).for_each(|finding| results.findings.add(finding));
             results
         };
         results.read_failures.append(survey.read_failures);
         results.configured.append(&mut survey.configured);
-        Some(results)
+        (results, is_valid)
     }
 }

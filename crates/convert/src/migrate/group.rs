@@ -428,7 +428,8 @@ fn required_fields(before: &Compilation) -> Vec<AddedField> {
         ];
         let (path, _) =
             conditions.into_iter().find(|(path, is_required)| *is_required && path.to_string() == field.path)?;
-        let value = serde_json::from_str(&field.value).unwrap_or_default();
+        // Both values are written as JSON, and one that were not would be shown as it is.
+        let value = serde_json::from_str(&field.value).unwrap_or_else(|_| Value::from(field.value.as_str()));
         Some(AddedField { field: path.into(), value })
     });
     required.collect()

@@ -13,9 +13,8 @@ use super::table::ORIGINS;
 const POD_SPEC: (&str, &str, &str, &str) =
     ("ray.io", "RayService", "v1", "spec.rayClusterConfig.headGroupSpec.template.spec");
 
-/// The definition of each of [`ORIGINS`]. The inner `None` means that its embedded file is damaged, which a test rules
-/// out.
-static DEFINITIONS: LazyLock<Vec<OnceLock<Option<CrdDefinition>>>> =
+/// The definition of each of [`ORIGINS`].
+static DEFINITIONS: LazyLock<Vec<OnceLock<CrdDefinition>>> =
     LazyLock::new(|| ORIGINS.iter().map(|_| OnceLock::new()).collect());
 
 /// The schema of one version of a skeleton. A part of it is parsed when a checked object has a value there.
@@ -82,10 +81,17 @@ pub fn pod_spec() -> Option<(KnownSchema, &'static str)> {
 
 fn schema_of(position: usize, origin: &'static SkeletonOrigin, version: &str) -> Option<&'static CrdSchema> {
     let definition = DEFINITIONS.get(position)?.get_or_init(|| {
-        let head = origin.head().ok()?;
-        CrdDefinition::with_references(head, format!("the schema of {origin}"), &*SUBTREES).ok()
+        let head = origin.head().unwrap_or_else(|place| damaged(origin, place));
+        CrdDefinition::with_references(head, format!("the schema of {origin}"), &*SUBTREES)
+            .unwrap_or_else(|problem| damaged(origin, &problem.diagnostic().message))
     });
-    definition.as_ref()?.version(version)?.schema().ok()
+    Some(definition.version(version)?.schema().unwrap_or_else(|problem| damaged(origin, &problem.diagnostic().message)))
+}
+
+/// Stops the program, because an object without a schema would count as checked. A test reads every skeleton.
+#[expect(clippy::panic, reason = "the files are a part of the program; no text of a user gets here")]
+fn damaged(origin: &SkeletonOrigin, place: &str) -> ! {
+    panic!("the built-in skeleton of {} ({origin}) is damaged: {place}", origin.kind)
 }
 
 #[cfg(test)]

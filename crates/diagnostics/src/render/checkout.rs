@@ -1,6 +1,6 @@
 //! File names in machine-readable reports: relative to the directory of the repository checkout, with `/` as separator.
 
-use std::fmt::Write as _;
+use kubefoundry_yaml::append;
 
 /// The working directory and the directory of the repository checkout, both absolute and with `/` as separator.
 ///
@@ -57,7 +57,7 @@ pub(super) fn uri(name: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/') {
             uri.push(char::from(byte));
         } else {
-            let _ = write!(uri, "%{byte:02X}");
+            append!(uri, "%{byte:02X}");
         }
     }
     uri

@@ -1,10 +1,9 @@
 //! One line per finding: `models/llama.yaml:8:16: error[KF0102] unknown field "modle"`.
 
-use std::fmt::Write as _;
-
 use super::position::line_indexes;
 use crate::Diagnostic;
 use crate::source::SourceSet;
+use kubefoundry_yaml::append;
 use kubefoundry_yaml::text::one_line;
 
 /// Renders each finding on one line, in the form that editors parse and `grep` prints.
@@ -17,12 +16,12 @@ pub fn concise(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {
         {
             let name = &sources.get(location.source).name;
             let position = index.position(location.span.start);
-            let _ = write!(out, "{name}:{}:{}: ", position.line, position.column);
+            append!(out, "{name}:{}:{}: ", position.line, position.column);
         }
-        let _ = write!(out, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, one_line(&diagnostic.message));
+        append!(out, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, one_line(&diagnostic.message));
         // A suggestion is short, and often all that is needed.
         if let Some(suggestion) = diagnostic.help.as_ref().filter(|help| help.starts_with("did you mean ")) {
-            let _ = write!(out, " ({})", one_line(suggestion));
+            append!(out, " ({})", one_line(suggestion));
         }
         out.push('\n');
     }

@@ -3,14 +3,13 @@
 //! Sources: "Workflow commands for GitHub Actions" in GitHub's documentation, and `packages/core/src/command.ts` of
 //! `actions/toolkit` for escaping. GitHub shows at most ten annotations of each kind per step; the log has all of them.
 
-use std::fmt::Write as _;
-
 use super::checkout::Checkout;
 use super::location::LocationResolver;
 use crate::source::SourceSet;
 use crate::{Diagnostic, Severity};
 use kubefoundry_yaml::secret::mask;
 use kubefoundry_yaml::text::break_commands;
+use kubefoundry_yaml::{append, append_line};
 
 /// Renders one workflow command per finding, and one for `not_judged`, which counts what was not judged. File names are
 /// relative to the root of `checkout`.
@@ -28,21 +27,21 @@ pub fn github(
             Severity::Warning => "warning",
             Severity::Info => "notice",
         };
-        let _ = write!(out, "::{command} ");
+        append!(out, "::{command} ");
         if let Some(location) = &diagnostic.location {
             let report_location = resolver.resolve(location);
             if let Some(file) = checkout.relative(report_location.file) {
                 let range = report_location.range;
                 let file = mask(&file);
-                let _ = write!(out, "file={},line={},col={}", escape_property(&file), range.line, range.column);
-                let _ = write!(out, ",endLine={},endColumn={},", range.end_line, range.end_column);
+                append!(out, "file={},line={},col={}", escape_property(&file), range.line, range.column);
+                append!(out, ",endLine={},endColumn={},", range.end_line, range.end_column);
             }
         }
-        let _ = write!(out, "title={}::", escape_property(&format!("{} {}", diagnostic.code.id, diagnostic.code.name)));
-        let _ = writeln!(out, "{}", escape_data(&message_with_help(diagnostic)));
+        append!(out, "title={}::", escape_property(&format!("{} {}", diagnostic.code.id, diagnostic.code.name)));
+        append_line!(out, "{}", escape_data(&message_with_help(diagnostic)));
     }
     if let Some(not_judged) = not_judged {
-        let _ = writeln!(out, "::notice title=kubefoundry::{}", escape_data(not_judged));
+        append_line!(out, "::notice title=kubefoundry::{}", escape_data(not_judged));
     }
     break_commands(&out).into_owned()
 }

@@ -9,7 +9,8 @@ use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
 use crate::{Diagnostic, ObjectRef, Severity, count_not_judged};
 use kubefoundry_yaml::edit::TextEdit;
-use kubefoundry_yaml::secret::{has_secret, mask, mask_object};
+use kubefoundry_yaml::infallible::{to_json, to_pretty_json};
+use kubefoundry_yaml::secret::{has_secret, mask_object};
 use kubefoundry_yaml::text::{break_json_commands, printable_json};
 
 /// What `kubefoundry lint --output json` prints, and every command with `--diagnostics json`.
@@ -148,6 +149,24 @@ pub fn json_of_reported(
     to_report(&JsonReport { version: ReportVersion, crds, not_judged, diagnostics })
 }
 
+/// Returns the findings as in [`json`], for a report that has them among other values.
+pub fn json_findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+    let resolver = LocationResolver::new(diagnostics, sources);
+    let findings: Vec<JsonDiagnostic<'_>> =
+        diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
+    let mut values: Vec<Value> = findings.iter().map(to_json).collect();
+    let not_judged = count_not_judged(diagnostics);
+    if has_secret(&to_object_report(&JsonReport {
+        version: ReportVersion,
+        crds: &[],
+        not_judged,
+        diagnostics: findings,
+    })) {
+        values.iter_mut().for_each(mask_object);
+    }
+    values
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
@@ -160,15 +179,15 @@ pub fn to_report(report: &impl Serialize) -> String {
     if !has_secret(&text) {
         return text;
     }
-    // A mask in the text could cross the borders of its values, but is better than none.
-    let Ok(mut value) = serde_json::to_value(report) else { return mask(&text).into_owned() };
+    // Masks are put into the values, because one in the text could cross their borders.
+    let mut value = to_json(report);
     mask_object(&mut value);
     to_object_report(&value)
 }
 
 /// Like [`to_report`], for a report with objects that are used as they are written: their secrets stay.
 pub fn to_object_report(report: &impl Serialize) -> String {
-    let mut text = printable_json(serde_json::to_string_pretty(report).unwrap_or_default());
+    let mut text = printable_json(to_pretty_json(report));
     text.push('\n');
     match break_json_commands(&text) {
         Cow::Borrowed(_) => text,

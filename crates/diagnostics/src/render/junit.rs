@@ -2,13 +2,12 @@
 //!
 //! Source: the JUnit schema of the Jenkins xUnit plugin, which GitLab, Jenkins and Azure accept.
 
-use std::fmt::Write as _;
-
 use super::location::LocationResolver;
 use crate::source::{SourceId, SourceSet};
 use crate::{Attribute, Diagnostic, ObjectRef, count_not_judged};
 use kubefoundry_yaml::secret::mask;
 use kubefoundry_yaml::text::break_xml_commands;
+use kubefoundry_yaml::{append, append_line};
 
 /// An object that was checked, which becomes a test case with or without findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,14 +43,14 @@ pub fn junit(
     let failures: usize = suites.iter().map(count_failures).sum();
     let skipped: usize = suites.iter().map(|suite| count_skipped(suite, &fails)).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(
+    append_line!(
         out,
         "<testsuites name=\"kubefoundry\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">"
     );
     for suite in &suites {
         let (name, tests, failures) = (escape_xml(suite.name), suite.cases.len(), count_failures(suite));
         let skipped = count_skipped(suite, &fails);
-        let _ = writeln!(
+        append_line!(
             out,
             "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">"
         );
@@ -109,7 +108,7 @@ fn write_case(
     resolver: &LocationResolver<'_>,
     fails: &impl Fn(&Diagnostic) -> bool,
 ) {
-    let _ = write!(out, "    <testcase classname=\"{suite}\" name=\"{case}\"");
+    append!(out, "    <testcase classname=\"{suite}\" name=\"{case}\"");
     if diagnostics.is_empty() {
         out.push_str("/>\n");
         return;
@@ -119,16 +118,16 @@ fn write_case(
         diagnostics.iter().copied().partition(|diagnostic| fails(diagnostic));
     if let Some(first) = failed.first() {
         let (code, message) = (first.code.id, escape_xml(&first.message));
-        let _ = write!(out, "      <failure type=\"{code}\" message=\"{message}\">");
+        append!(out, "      <failure type=\"{code}\" message=\"{message}\">");
         out.push_str(&escape_xml(&format_lines(&failed, resolver)));
         out.push_str("</failure>\n");
     }
     let not_judged = rest.iter().find(|diagnostic| diagnostic.code.has(Attribute::NotJudged));
     if let Some(first) = not_judged.filter(|_| failed.is_empty()) {
-        let _ = writeln!(out, "      <skipped message=\"{}\"/>", escape_xml(&first.message));
+        append_line!(out, "      <skipped message=\"{}\"/>", escape_xml(&first.message));
     }
     if !rest.is_empty() {
-        let _ = writeln!(out, "      <system-out>{}</system-out>", escape_xml(&format_lines(&rest, resolver)));
+        append_line!(out, "      <system-out>{}</system-out>", escape_xml(&format_lines(&rest, resolver)));
     }
     out.push_str("    </testcase>\n");
 }
@@ -139,15 +138,11 @@ fn format_lines(diagnostics: &[&Diagnostic], resolver: &LocationResolver<'_>) ->
     for diagnostic in diagnostics {
         if let Some(location) = &diagnostic.location {
             let report_location = resolver.resolve(location);
-            let _ = write!(
-                text,
-                "{}:{}:{}: ",
-                report_location.file, report_location.range.line, report_location.range.column
-            );
+            append!(text, "{}:{}:{}: ", report_location.file, report_location.range.line, report_location.range.column);
         }
-        let _ = writeln!(text, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, diagnostic.message);
+        append_line!(text, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, diagnostic.message);
         if let Some(help) = &diagnostic.help {
-            let _ = writeln!(text, "  help: {help}");
+            append_line!(text, "  help: {help}");
         }
     }
     text

@@ -17,8 +17,8 @@ pub use concise::concise;
 pub use github::github;
 pub use gitlab::gitlab;
 pub use json::{
-    CheckedSchema, JsonDiagnostic, JsonFindings, JsonReport, ReportVersion, json, json_of_reported, to_object_report,
-    to_report,
+    CheckedSchema, JsonDiagnostic, JsonFindings, JsonReport, ReportVersion, json, json_findings, json_of_reported,
+    to_object_report, to_report,
 };
 pub use junit::{TestCase, junit};
 pub use position::{LineIndex, Position};

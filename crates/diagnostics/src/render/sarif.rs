@@ -54,8 +54,8 @@ pub fn sarif(
     let all: Vec<Diagnostic> = diagnostics.iter().chain(suppressed).cloned().collect();
     let log = ResultBuilder { resolver: LocationResolver::new(&all, sources), checkout };
     let rules: BTreeMap<&str, &Code> = all.iter().map(|diagnostic| (diagnostic.code.id, diagnostic.code)).collect();
-    let index_of = |code: &Code| rules.keys().position(|id| *id == code.id).unwrap_or_default();
     let ids = stable_ids(&all, sources, checkout);
+    let rule_index = |code: &Code| rules.range(..code.id).count();
     let results: Vec<SarifResult> = all
         .iter()
         .zip(ids)
@@ -63,7 +63,7 @@ pub fn sarif(
         .map(|(position, (diagnostic, id))| SarifResult {
             suppressions: if position < diagnostics.len() { Vec::new() } else { vec![json!({"kind": "inSource"})] },
             partial_fingerprints: json!({"kubefoundry/v1": id}),
-            ..log.build_result(diagnostic, index_of(diagnostic.code))
+            ..log.build_result(diagnostic, rule_index(diagnostic.code))
         })
         .collect();
     let driver = json!({
@@ -129,7 +129,7 @@ fn strip_relative_links(page: &str) -> String {
 /// Turns `a missing field` into `A missing field.`
 fn to_sentence(summary: &str) -> String {
     let mut chars = summary.chars();
-    chars.next().map(|first| format!("{}{}.", first.to_uppercase(), chars.as_str())).unwrap_or_default()
+    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
 }
 
 fn sarif_level(severity: Severity) -> &'static str {

@@ -102,6 +102,20 @@ fn assigns_flags_to_the_program_that_registers_them() {
     }
 }
 
+/// A damaged interval would accept every number.
+#[test]
+fn every_interval_is_read() {
+    for (program, table) in every_table() {
+        for name in table.names() {
+            let flag = flag(&table, &name);
+            assert!(
+                !(flag.is_in_range(f64::MAX) && flag.is_in_range(f64::MIN)) || flag.range.is_empty(),
+                "{program} {name}"
+            );
+        }
+    }
+}
+
 #[test]
 fn counts_are_those_of_the_packages() {
     let counts: Vec<(String, usize)> =

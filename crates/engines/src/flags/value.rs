@@ -67,8 +67,20 @@ impl Interval {
     /// Parses `(0,1]`, `[1,]`. Returns `None` for an empty text.
     fn parse(text: &'static str) -> Option<Self> {
         let (low, high) = text.get(1..text.len().checked_sub(1)?)?.split_once(',')?;
-        let bound = |text: &'static str, is_included| Some(Bound { text, value: text.parse().ok()?, is_included });
-        Some(Self { low: bound(low, text.starts_with('[')), high: bound(high, text.ends_with(']')) })
+        let bound = |bound: &'static str, is_included| {
+            let value = bound.parse().unwrap_or_else(|_| Self::damaged(text));
+            Bound { text: bound, value, is_included }
+        };
+        // An interval that is open on one side has an empty text there.
+        let [low, high] = [(low, text.starts_with('[')), (high, text.ends_with(']'))]
+            .map(|(end, is_included)| (!end.is_empty()).then(|| bound(end, is_included)));
+        Some(Self { low, high })
+    }
+
+    /// Stops the program, because a flag without its bounds would accept every number.
+    #[expect(clippy::panic, reason = "the tables are a part of the program, and a test parses their intervals")]
+    fn damaged(text: &str) -> ! {
+        panic!("the built-in interval {text} is damaged")
     }
 
     fn contains(&self, number: f64) -> bool {
@@ -179,7 +191,7 @@ impl Flag {
     }
 
     /// Returns whether a number is within the flag's bounds, if it has any.
-    fn is_in_range(&self, number: f64) -> bool {
+    pub(super) fn is_in_range(&self, number: f64) -> bool {
         Interval::parse(self.range).is_none_or(|interval| interval.contains(number))
     }
 

@@ -223,7 +223,7 @@ pub fn assess(model: &Model, settings: &Settings<'_>, gpu_memory: Interval, util
     let left = rest.max.and_then(|max| budget.min.checked_sub(max));
     let sequences = || {
         let most = budget.max?.saturating_sub(rest.min).checked_div(kv_cache.min)?;
-        let fewest = left.unwrap_or_default().checked_div(kv_cache.max?)?;
+        let fewest = left.unwrap_or(0).checked_div(kv_cache.max?)?;
         rest.max.map(|_| (fewest, most.max(fewest)))
     };
     Assessment {

@@ -156,7 +156,7 @@ fn report_mistyped(
 
 /// Returns the text of a value in the source.
 fn source_text<'d>(node: &Node<'_>, reader: &Reader<'_, 'd>) -> &'d str {
-    reader.findings.scope().text.get(node.span.start..node.span.end).unwrap_or_default()
+    node.span.of(reader.findings.scope().text)
 }
 
 fn is_scalar(node: &Node<'_>) -> bool {

@@ -146,7 +146,7 @@ fn require_field(value: Option<&String>, path: &FieldPath, findings: &mut Findin
 /// Returns the span of a part of a scalar's value. The offsets of a value with escapes or folded lines differ from
 /// those of the text, so for such a scalar this returns the span of the whole.
 fn span_within_scalar(text: &str, scalar: Span, value: &str, part: &std::ops::Range<usize>) -> Span {
-    let written = text.get(scalar.start..scalar.end).unwrap_or_default();
+    let written = scalar.of(text);
     let quotes = usize::from(written.starts_with(['"', '\'']));
     if written.get(quotes..).is_some_and(|written| written.starts_with(value)) {
         Span { start: scalar.start + quotes + part.start, end: scalar.start + quotes + part.end }

@@ -62,7 +62,7 @@ impl Catalog {
     /// Creates a catalog of the built-in providers. `limits` apply to the selection rules of configurations added
     /// later.
     pub fn with_builtin(providers: &'static [&'static dyn Provider], limits: cel::Limits) -> Self {
-        let builtin = providers.iter().filter_map(|provider| parse_builtin(provider.info().config));
+        let builtin = providers.iter().map(|provider| parse_builtin(provider.name(), provider.info().config));
         let mut candidates: Vec<Arc<Candidate>> = builtin.map(Arc::new).collect();
         candidates.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
@@ -177,11 +177,17 @@ impl Catalog {
 }
 
 /// Parses a built-in configuration. A test checks that each one can be read.
-fn parse_builtin(text: &str) -> Option<Candidate> {
+#[expect(clippy::panic, reason = "the text is a part of the program, and every catalog in the tests loads it")]
+fn parse_builtin(provider: &str, text: &str) -> Candidate {
     let parsed = yaml::parse(text, &yaml::Limits::default());
-    let root = &parsed.documents.first()?.root;
-    let scope = DocumentScope { source: SourceId::default(), text, document: 0, root, object: None };
-    let mut findings = Findings::new(scope);
-    let config = InferenceProviderConfig::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
-    Some(Candidate::from_config(config, true, None, &[]))
+    let config = parsed.documents.first().and_then(|document| {
+        let root = &document.root;
+        let scope = DocumentScope { source: SourceId::default(), text, document: 0, root, object: None };
+        let mut findings = Findings::new(scope);
+        let config = InferenceProviderConfig::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings));
+        config.filter(|_| !findings.has_errors())
+    });
+    // Without it, the provider would never be selected, and nothing would say why.
+    let config = config.unwrap_or_else(|| panic!("the built-in config.yaml of {provider} is damaged"));
+    Candidate::from_config(config, true, None, &[])
 }

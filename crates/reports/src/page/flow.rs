@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::Output;
 use kubefoundry_yaml::secret::mask;
+use kubefoundry_yaml::{append, append_line};
 
 use super::Text;
 use crate::graph::{Diagram, Edge, Node, NodeRole, Stage};
@@ -26,7 +27,7 @@ pub fn write_flow(out: &mut String, diagram: &Diagram, outputs: &[Output]) {
             .first()
             .is_some_and(|(_, node)| node.role != NodeRole::Eligible && node.role != NodeRole::NotEligible);
         let class = if has_path { "" } else { " none" };
-        let _ = writeln!(out, "<div class=\"stage{class}\">\n<h3>{}</h3>", stage.title());
+        append_line!(out, "<div class=\"stage{class}\">\n<h3>{}</h3>", stage.title());
         if nodes.is_empty() {
             out.push_str("<p class=\"quiet\">none</p>\n</div>\n");
             continue;
@@ -54,7 +55,7 @@ fn write_box(out: &mut String, diagram: &Diagram, edges: &[&Edge], node: &Node, 
         NodeRole::External => "external",
         NodeRole::Endpoint => "endpoint",
     };
-    let _ = write!(out, "<li class=\"{class}\">");
+    append!(out, "<li class=\"{class}\">");
     if node.stage == Stage::Objects && node.role != NodeRole::Main {
         write_relations(out, diagram, edges);
     }
@@ -63,9 +64,9 @@ fn write_box(out: &mut String, diagram: &Diagram, edges: &[&Edge], node: &Node, 
         NodeRole::Eligible | NodeRole::NotEligible => " <span class=\"badge\">not selected</span>",
         _ => "",
     };
-    let _ = write!(out, "<div class=\"box\"><h4>{}{mark}</h4>", Text(&node.title));
+    append!(out, "<div class=\"box\"><h4>{}{mark}</h4>", Text(&node.title));
     for line in &node.lines {
-        let _ = write!(out, "<p>{}</p>", Text(line));
+        append!(out, "<p>{}</p>", Text(line));
     }
     write_rules(out, node);
     if let Some(output) = output {
@@ -81,14 +82,14 @@ fn write_yaml(out: &mut String, output: &Output) {
     kubefoundry_yaml::to_yaml(&output.object, &mut text);
     let name = format!("YAML of {} {}", output.identity.kind, output.identity.name);
     let name = Text(&name);
-    let _ = write!(
+    append!(
         out,
         "<details class=\"yaml\"><summary aria-label=\"{name}\">YAML</summary>\
          <pre tabindex=\"0\" role=\"region\" aria-label=\"{name}\">"
     );
     // The name of a variable can stand in another line than its value.
     for line in mask(&text).lines() {
-        let _ = writeln!(out, "{}", Text(line));
+        append_line!(out, "{}", Text(line));
     }
     out.push_str("</pre></details>");
 }
@@ -105,14 +106,14 @@ fn write_relations(out: &mut String, diagram: &Diagram, edges: &[&Edge]) {
         };
         labels.push(Text(&label).to_string());
     }
-    let _ = write!(out, "<p class=\"relation\">{}</p>", labels.join(", "));
+    append!(out, "<p class=\"relation\">{}</p>", labels.join(", "));
 }
 
 fn write_rules(out: &mut String, node: &Node) {
     if node.rules.is_empty() {
         return;
     }
-    let _ = write!(
+    append!(
         out,
         "<table class=\"rules\" aria-label=\"Selection rules of {}\"><thead><tr><th scope=\"col\">Rule</th>\
          <th scope=\"col\">Priority</th><th scope=\"col\">Result</th></tr></thead><tbody>",
@@ -120,7 +121,7 @@ fn write_rules(out: &mut String, node: &Node) {
     );
     for rule in &node.rules {
         let value = rule.value.as_str();
-        let _ = write!(
+        append!(
             out,
             "<tr class=\"is-{value}\"><td><code>{}</code></td><td>{}</td><td>{value}</td></tr>",
             Text(&rule.condition),

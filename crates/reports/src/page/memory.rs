@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::Decision;
 use kubefoundry_facts::fit::{Assessment, Interval, WorkerFit};
+use kubefoundry_yaml::append_line;
 
 use super::Text;
 
@@ -37,7 +38,7 @@ fn write_worker(out: &mut String, worker: &WorkerFit, assessment: Assessment, ha
     );
     let full = [demand.total(), budget].into_iter().map(upper).max().unwrap_or_default().max(1);
     let units = |bytes: u64| u128::from(bytes) * u128::from(WIDTH) / u128::from(full);
-    let _ = writeln!(
+    append_line!(
         out,
         "<svg class=\"memory\" viewBox=\"0 0 {WIDTH} 24\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
         Text(&sentence)
@@ -55,7 +56,7 @@ fn write_worker(out: &mut String, worker: &WorkerFit, assessment: Assessment, ha
         }
     }
     let usable = units(budget.min);
-    let _ = writeln!(
+    append_line!(
         out,
         "<path class=\"usable\" d=\"M{usable} 0V24\"/>\n</svg>\n<p class=\"quiet\">{}</p>",
         Text(&sentence)

@@ -7,6 +7,7 @@ use std::fmt::{self, Write as _};
 
 use kubefoundry_compiler::Decision;
 use kubefoundry_deployment::ir::FieldOrigin;
+use kubefoundry_yaml::append_line;
 use kubefoundry_yaml::text::printable;
 
 pub use flow::write_flow;
@@ -45,10 +46,10 @@ impl fmt::Display for Text<'_> {
 pub fn write_result(out: &mut String, decision: &Decision) {
     match (decision.provider(), decision.reason()) {
         (Some(provider), Some(reason)) => {
-            let _ = writeln!(out, "<p class=\"lead\"><strong>{}</strong>: {}</p>", Text(provider), Text(reason));
+            append_line!(out, "<p class=\"lead\"><strong>{}</strong>: {}</p>", Text(provider), Text(reason));
         }
         (Some(provider), None) => {
-            let _ = writeln!(out, "<p class=\"lead\"><strong>{}</strong></p>", Text(provider));
+            append_line!(out, "<p class=\"lead\"><strong>{}</strong></p>", Text(provider));
         }
         (None, _) if decision.selection.is_none() => {}
         (None, _) => out.push_str("<p class=\"lead\"><strong>No provider was selected.</strong></p>\n"),
@@ -58,7 +59,7 @@ pub fn write_result(out: &mut String, decision: &Decision) {
 /// Writes what was derived and no field holds.
 pub fn write_facts(out: &mut String, decision: &Decision) {
     for fact in &decision.facts {
-        let _ = writeln!(out, "<p>{}: <strong>{}</strong></p>", Text(fact.name), Text(&fact.value));
+        append_line!(out, "<p>{}: <strong>{}</strong></p>", Text(fact.name), Text(&fact.value));
     }
 }
 
@@ -68,7 +69,7 @@ pub fn write_values(out: &mut String, name: &str, decision: &Decision) {
     if decision.fields.is_empty() {
         return;
     }
-    let _ = writeln!(
+    append_line!(
         out,
         "<details>\n<summary>Values <span class=\"quiet\">({})</span></summary>\n<table class=\"values\" \
          aria-label=\"Values of {}\"><thead><tr><th scope=\"col\">Field</th><th scope=\"col\">Value</th>\
@@ -82,7 +83,7 @@ pub fn write_values(out: &mut String, name: &str, decision: &Decision) {
             FieldOrigin::Defaulted => "defaulted",
             FieldOrigin::Derived => "derived",
         };
-        let _ = writeln!(
+        append_line!(
             out,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td>{origin}</td></tr>",
             Text(&field.path),
@@ -101,7 +102,7 @@ pub fn sections(run: RunResult<'_>) -> String {
     let mut out = String::new();
     for (located, diagram) in decisions.iter().zip(&diagrams) {
         let title = Text(&diagram.title).to_string();
-        let _ = writeln!(out, "<section class=\"deployment\" aria-label=\"{title}\">\n<h2>{title}</h2>");
+        append_line!(out, "<section class=\"deployment\" aria-label=\"{title}\">\n<h2>{title}</h2>");
         write_result(&mut out, located.decision);
         write_facts(&mut out, located.decision);
         write_flow(&mut out, diagram, &run.compilation.outputs);

@@ -1,11 +1,9 @@
 //! Rendering of new values.
 
-use std::fmt::Write as _;
-
 use serde::Serialize as _;
 use serde_json::{Map, Value};
 
-use crate::{Limits, parse, to_yaml};
+use crate::{Limits, Node, append, parse, to_yaml};
 
 /// Writes compact JSON whose floats are floats in YAML 1.1, too. It reads a number with an exponent as text unless it has
 /// a point and a signed exponent.
@@ -49,15 +47,12 @@ pub(super) enum FlowNotation {
 pub fn normalize_value(value: Value) -> Value {
     let limits =
         Limits { documents: 1, document_bytes: usize::MAX, nodes: usize::MAX, depth: MAX_DEPTH, alias_nodes: 0 };
-    let list = Value::Array(vec![value]);
-    let text = render_canonical(&list);
+    let mut text = String::new();
+    to_yaml([&value].as_slice(), &mut text);
     let parsed = parse(&text, &limits);
     let read = parsed.documents.first().and_then(|document| document.root.items().first());
-    match (read.filter(|_| parsed.failure.is_none()), list) {
-        (Some(read), _) => read.to_json(),
-        (None, Value::Array(mut values)) => values.pop().unwrap_or_default(),
-        (None, other) => other,
-    }
+    let read = read.filter(|_| parsed.failure.is_none()).map(Node::to_json);
+    read.unwrap_or(value)
 }
 
 /// Deeper than the recursion limit of serde_json (128), so that every value that it parsed can be rendered.
@@ -72,20 +67,24 @@ const MAX_DEPTH: usize = 512;
 /// assert_eq!(to_json_line(&serde_json::json!([1e-8, 1e300, 2.5])), "[1.0e-8,1.0e+300,2.5]");
 /// ```
 pub fn to_json_line(value: &Value) -> String {
-    let mut json = Vec::new();
-    // Writing JSON to memory cannot fail: every key is a string.
-    let _ = value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, YamlNumbers));
-    let json = String::from_utf8(json).unwrap_or_default();
+    let json = to_json_text(value);
     let mut line = String::new();
     for c in json.chars() {
         if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') {
-            // Writing to a String cannot fail.
-            let _ = write!(line, "\\u{:04x}", u32::from(c));
+            append!(line, "\\u{:04x}", u32::from(c));
         } else {
             line.push(c);
         }
     }
     line
+}
+
+#[expect(clippy::expect_used, reason = "memory takes every byte, the keys are strings, and JSON is UTF-8")]
+fn to_json_text(value: &Value) -> String {
+    let mut json = Vec::new();
+    let written = value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, YamlNumbers));
+    written.expect("a JSON value can be written to memory");
+    String::from_utf8(json).expect("JSON is UTF-8")
 }
 
 /// A value rendered in block style.

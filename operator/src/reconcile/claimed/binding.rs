@@ -222,7 +222,7 @@ impl Reconciliation<'_> {
         let conflicts = &mut outcome.conflicts;
         conflicts.count = conflicts.count.saturating_add(1);
         conflicts.last = Some(self.now().to_string());
-        self.exchange.send(Request::Record(Measurement::BindingConflict)).await.ok();
+        self.exchange.tell(Request::Record(Measurement::BindingConflict)).await;
         if conflicts.count > MAX_CONFLICTS {
             self.publish(EventReason::BindingStopped, stopped(found)).await;
             outcome.bound = Some(Condition::new(BOUND, false, "Stopped", stopped(found)));

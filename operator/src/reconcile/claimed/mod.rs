@@ -133,7 +133,7 @@ impl Reconciliation<'_> {
     }
 
     async fn publish(&self, reason: EventReason, message: String) {
-        self.exchange.send(Request::Publish { reason, message }).await.ok();
+        self.exchange.tell(Request::Publish { reason, message }).await;
     }
 
     async fn run(&self) -> Result<Next, Error> {

@@ -32,7 +32,7 @@ impl Reconciliation<'_> {
             Err(error) => return Err(error),
         };
         if is_gone {
-            self.exchange.send(Request::Record(Measurement::Gone)).await.ok();
+            self.exchange.tell(Request::Record(Measurement::Gone)).await;
         }
         Ok(())
     }

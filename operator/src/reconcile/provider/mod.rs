@@ -93,7 +93,7 @@ impl Reconciliation<'_> {
     }
 
     async fn publish(&self, reason: EventReason, message: String) {
-        self.exchange.send(Request::Publish { reason, message }).await.ok();
+        self.exchange.tell(Request::Publish { reason, message }).await;
     }
 
     async fn run(&self) -> Result<Next, Error> {
@@ -179,7 +179,7 @@ impl Reconciliation<'_> {
         let update = report.status_update(&base.value);
         let before = base.status();
         let error = report.new_error(before);
-        self.exchange.send(Request::Record(measurement(&report, before))).await.ok();
+        self.exchange.tell(Request::Record(measurement(&report, before))).await;
         if matches!(outcome, ReconcileOutcome::Deferred(_)) && before.phase() == Some(report.phase(before)) {
             // Another client keeps changing the object. A write for each round would add to the fight.
             return Ok(None);

@@ -160,11 +160,11 @@ impl Reconciliation<'_> {
         let message = recorded.map(ConditionView::message).unwrap_or_default();
         match state {
             RecreationState::Recreating | RecreationState::NotReady if is_running => {
-                self.exchange.send(Request::Record(Measurement::Recreation { is_ready: true })).await.ok();
+                self.exchange.tell(Request::Record(Measurement::Recreation { is_ready: true })).await;
                 (Some(recreation_condition(RecreationState::Recreated, message.to_owned())), None)
             }
             RecreationState::Recreating if !mark.is_active(base.now, deadline) => {
-                self.exchange.send(Request::Record(Measurement::Recreation { is_ready: false })).await.ok();
+                self.exchange.tell(Request::Record(Measurement::Recreation { is_ready: false })).await;
                 (Some(recreation_condition(RecreationState::NotReady, message.to_owned())), None)
             }
             state => {

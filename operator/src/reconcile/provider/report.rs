@@ -219,7 +219,7 @@ impl<'r> StatusReport<'r> {
         let status = self.status.as_ref();
         let endpoint = status.and_then(|status| status.endpoint.as_ref());
         let endpoint = endpoint.map(|endpoint| json!({"service": endpoint.service, "port": endpoint.port}));
-        let replicas = self.replicas().and_then(|replicas| serde_json::to_value(replicas).ok());
+        let replicas = self.replicas().map(|replicas| kubefoundry_yaml::infallible::to_json(&replicas));
         let (kind, name) = self.main.as_ref().map(|(kind, name)| (kind.as_str(), name.as_str())).unzip();
         StatusUpdate::default()
             .field("phase", self.phase(before))

@@ -247,12 +247,15 @@ impl Metrics {
     }
 
     /// Formats all metrics in Prometheus' text format.
+    #[expect(clippy::expect_used, reason = "writing to a string does not fail")]
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Writing into a string does not fail, and registered families are valid.
-        let _ = TextEncoder::new().encode_utf8(&self.registry.gather(), &mut text);
-        let _ = self.scraped.write(&mut text);
-        let _ = write_deployments(&lock(&self.deployments), &mut text);
+        if let Err(error) = TextEncoder::new().encode_utf8(&self.registry.gather(), &mut text) {
+            tracing::error!(%error, "metrics are missing in the answer; this is a bug");
+        }
+        let written =
+            self.scraped.write(&mut text).and_then(|()| write_deployments(&lock(&self.deployments), &mut text));
+        written.expect("a string takes every text");
         text
     }
 }

@@ -89,7 +89,8 @@ pub(super) fn issue(names: &[String], lifetime: Duration, now: SystemTime) -> Re
 }
 
 fn since_epoch(time: SystemTime) -> Duration {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default()
+    // A clock before 1970 is at the epoch for the certificates.
+    time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO)
 }
 
 /// Returns the names under which clients reach the webhooks: those of the Service, and the host of the URL if there is

@@ -56,7 +56,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Document<'_>>, BaseError> {
 fn matters(problem: &Failure, text: &str, root: &Node<'_>) -> bool {
     match problem.kind {
         FailureKind::DuplicateKey => {
-            let key = text.get(problem.span.start..problem.span.end).unwrap_or_default().trim_matches(['"', '\'']);
+            let key = problem.span.of(text).trim_matches(['"', '\'']);
             let inside = |entry: &yaml::MappingEntry<'_>| {
                 (entry.key_span.start..entry.node.span.end).contains(&problem.span.start)
             };

@@ -170,7 +170,7 @@ impl Reader<'_> {
 /// The text of a value that is to be text. A version such as `1.0` is a number to YAML, and not what was meant by it;
 /// the check of its form says so, in the words of the file.
 fn scalar(node: &Node<'_>, source: &str) -> Option<String> {
-    let written = source.get(node.span.start..node.span.end).unwrap_or_default();
+    let written = node.span.of(source);
     match &node.value {
         Value::String(text) => Some(text.clone().into_owned()),
         Value::Null => None,

@@ -187,11 +187,11 @@ fn words(text: &str) -> Option<Vec<Word>> {
 }
 
 fn take(rest: &mut &[Word], expected: &Word) -> bool {
-    let fits = rest.first() == Some(expected);
-    if fits {
-        *rest = rest.get(1..).unwrap_or_default();
+    let others = rest.split_first().filter(|(first, _)| *first == expected).map(|(_, others)| others);
+    if let Some(others) = others {
+        *rest = others;
     }
-    fits
+    others.is_some()
 }
 
 fn either(rest: &mut &[Word], depth: usize) -> Option<Marker> {

@@ -2,12 +2,11 @@
 //!
 //! Texts of the input are only labels. The rules name values by their numbers, so no text can become a rule.
 
-use std::fmt::Write as _;
-
 use kubefoundry_diagnostics::Severity;
 
 use super::entry::Entry;
 use kubefoundry_reports::page::Text;
+use kubefoundry_yaml::{append, append_line};
 
 /// A filter with more values is left out: it would be longer than what it filters.
 const MAX_VALUES: usize = 100;
@@ -61,12 +60,12 @@ impl Filters {
         let mut classes = String::from("entry");
         for (filter, value) in [(&self.provider, provider(entry)), (&self.namespace, entry.namespace().to_owned())] {
             if let Ok(number) = filter.values.binary_search_by(|(other, _)| other.cmp(&value)) {
-                let _ = write!(classes, " {}{number}", filter.letter);
+                append!(classes, " {}{number}", filter.letter);
             }
         }
         for (number, (_, severity)) in SEVERITIES.into_iter().enumerate() {
             if is_of(entry, severity) {
-                let _ = write!(classes, " {}{number}", self.severity.letter);
+                append!(classes, " {}{number}", self.severity.letter);
             }
         }
         classes
@@ -94,7 +93,7 @@ impl Filters {
         }
         out.push_str("<div class=\"filters\" role=\"group\" aria-label=\"Filters of the deployments\">\n");
         for filter in self.all().into_iter().filter(|filter| filter.is_useful()) {
-            let _ = writeln!(out, "<fieldset><legend>{}</legend><div>", filter.legend);
+            append_line!(out, "<fieldset><legend>{}</legend><div>", filter.legend);
             filter.write_option(out, "", "all", self.deployments, true);
             for (number, (value, deployments)) in filter.values.iter().enumerate() {
                 if *deployments > 0 {
@@ -114,12 +113,12 @@ impl Filters {
             for number in filter.numbers() {
                 let class = format!("{}{number}", filter.letter);
                 let hidden = if filter.letter == 'n' { ":is(.entry,.group)" } else { ".entry" };
-                let _ = writeln!(out, ":root:has(#f-{class}:checked) {hidden}:not(.{class}){{display:none}}");
+                append_line!(out, ":root:has(#f-{class}:checked) {hidden}:not(.{class}){{display:none}}");
             }
         }
         // The number of deployments of a namespace is that of all.
         for filter in [&self.provider, &self.severity].into_iter().filter(|filter| filter.is_useful()) {
-            let _ = writeln!(out, ":root:not(:has(#f-{}:checked)) .namespace .quiet{{display:none}}", filter.letter);
+            append_line!(out, ":root:not(:has(#f-{}:checked)) .namespace .quiet{{display:none}}", filter.letter);
         }
         let choices = |filter: &Filter| {
             let values = filter.numbers().map(|number| format!("{}{number}", filter.letter));
@@ -140,7 +139,7 @@ impl Filters {
                 if class.is_empty() {
                     continue;
                 }
-                let _ = writeln!(
+                append_line!(
                     out,
                     ":root{any_namespace}{checked} .group:not(:has({class})){{display:none}}\n\
                      :root{checked}:not(:has(.entry{class})) .nothing{{display:block}}\n\
@@ -166,7 +165,7 @@ impl Filter {
     fn write_option(&self, out: &mut String, number: &str, value: &str, deployments: usize, is_checked: bool) {
         let letter = self.letter;
         let checked = if is_checked { " checked" } else { "" };
-        let _ = writeln!(
+        append_line!(
             out,
             "<label><input type=\"radio\" name=\"{letter}\" id=\"f-{letter}{number}\" autocomplete=\"off\"{checked}>\
              <span>{} <b>{deployments}</b></span></label>",

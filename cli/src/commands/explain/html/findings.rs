@@ -1,12 +1,11 @@
 //! Findings: their number as badges, and as a list.
 
-use std::fmt::Write as _;
-
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 
 use crate::style::count;
 use kubefoundry_reports::page::Text;
 use kubefoundry_reports::run::SourceLocator;
+use kubefoundry_yaml::append;
 
 /// Formats the number of findings of each severity as badges: `1 error`, `2 warnings`. `None` if there are none.
 pub(super) fn format_severities(findings: &[&Diagnostic]) -> Option<String> {
@@ -27,7 +26,7 @@ pub(super) fn write_findings(out: &mut String, findings: &[&Diagnostic], locator
     out.push_str("<ul class=\"findings\">\n");
     for finding in findings {
         let (severity, code) = (finding.severity, finding.code);
-        let _ = write!(
+        append!(
             out,
             "<li class=\"{severity}\"><p><span class=\"badge {severity}\">{severity}</span> <code>{}</code> {}</p>",
             code.id,
@@ -36,15 +35,15 @@ pub(super) fn write_findings(out: &mut String, findings: &[&Diagnostic], locator
         if let Some(at) = &finding.location {
             let (file, position) = locator.locate(at.source, at.span.start);
             let place = format!("{file}:{}:{}", position.line, position.column);
-            let _ = write!(out, "<p class=\"place\"><code>{}</code>", Text(&place));
+            append!(out, "<p class=\"place\"><code>{}</code>", Text(&place));
             let path = at.path.to_string();
             if !path.is_empty() {
-                let _ = write!(out, " <code>{}</code>", Text(&path));
+                append!(out, " <code>{}</code>", Text(&path));
             }
             out.push_str("</p>");
         }
         if let Some(help) = &finding.help {
-            let _ = write!(out, "<p class=\"help\">Help: {}</p>", Text(help));
+            append!(out, "<p class=\"help\">Help: {}</p>", Text(help));
         }
         out.push_str("</li>\n");
     }

@@ -1,7 +1,6 @@
 //! The header of the page: what was read, and the sums of all deployments.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use kubefoundry_diagnostics::Severity;
@@ -11,6 +10,7 @@ use super::gpus::GpuSum;
 use crate::input::git;
 use crate::style::count;
 use kubefoundry_reports::page::Text;
+use kubefoundry_yaml::{append, append_line};
 
 /// The number of paths that the header lists.
 const MAX_PATHS: usize = 8;
@@ -32,14 +32,14 @@ pub(super) fn write_source(out: &mut String, paths: &[PathBuf]) {
     let first = paths.first().filter(|path| path.as_path() != Path::new("-"));
     let named: Vec<String> = paths.iter().take(MAX_PATHS).map(|path| path.display().to_string()).collect();
     let named = named.iter().map(|path| format!("<code>{}</code>", Text(path))).collect::<Vec<_>>().join(", ");
-    let _ = match (first, paths.len().saturating_sub(MAX_PATHS)) {
-        (None, _) => write!(out, "<p>Input: standard input"),
-        (Some(_), 0) => write!(out, "<p>Input: {named}"),
-        (Some(_), more) => write!(out, "<p>Input: {named} and {}", count(more, "other path")),
-    };
+    match (first, paths.len().saturating_sub(MAX_PATHS)) {
+        (None, _) => out.push_str("<p>Input: standard input"),
+        (Some(_), 0) => append!(out, "<p>Input: {named}"),
+        (Some(_), more) => append!(out, "<p>Input: {named} and {}", count(more, "other path")),
+    }
     if let Some(commit) = first.and_then(|path| git::checked_out_commit(path)) {
         let short = commit.get(..COMMIT_DIGITS).unwrap_or(&commit);
-        let _ = write!(out, "; the checked-out commit is <code>{}</code>", Text(short));
+        append!(out, "; the checked-out commit is <code>{}</code>", Text(short));
     }
     out.push_str("</p>\n");
 }
@@ -59,15 +59,14 @@ pub(super) fn write_totals(out: &mut String, entries: &[Entry<'_>]) {
     }
     // Most inputs use one resource, which the title of the column then names.
     let unit = all.only_resource().map(|resource| format!(" ({})", Text(resource))).unwrap_or_default();
-    let _ = writeln!(
+    append_line!(
         out,
         "<table class=\"totals\" aria-label=\"Totals\"><thead><tr><th scope=\"col\">Provider</th>\
          <th scope=\"col\">Deployments</th><th scope=\"col\">GPUs{unit}</th></tr></thead><tbody>"
     );
     let mut write_row = |name: &str, number: usize, gpus: &GpuSum<'_>| {
         let gpus = gpus.format(all.only_resource().is_none());
-        let _ =
-            writeln!(out, "<tr><th scope=\"row\">{}</th><td>{number}</td><td>{}</td></tr>", Text(name), Text(&gpus));
+        append_line!(out, "<tr><th scope=\"row\">{}</th><td>{number}</td><td>{}</td></tr>", Text(name), Text(&gpus));
     };
     // Deployments without a provider come last.
     let (without, with): (Vec<_>, Vec<_>) = totals.iter().partition(|(provider, _)| provider.is_none());

@@ -1,7 +1,5 @@
 //! The index: a table of all deployments, grouped by namespace.
 
-use std::fmt::Write as _;
-
 use kubefoundry_compiler::Decision;
 
 use super::entry::Entry;
@@ -10,6 +8,7 @@ use super::findings::format_severities;
 use super::gpus::format_gpus;
 use crate::style::count;
 use kubefoundry_reports::page::Text;
+use kubefoundry_yaml::{append, append_line};
 
 /// The columns; those of the style sheet have the same order.
 const COLUMNS: [&str; 6] = ["Name", "Provider", "Reason", "GPUs", "Objects", "Findings"];
@@ -27,13 +26,13 @@ pub(super) fn write_index(out: &mut String, entries: &[Entry<'_>], filters: &Fil
         "<table class=\"index\" role=\"table\" aria-label=\"Deployments\">\n<thead role=\"rowgroup\"><tr role=\"row\">",
     );
     for column in COLUMNS {
-        let _ = write!(out, "<th role=\"columnheader\" scope=\"col\">{column}</th>");
+        append!(out, "<th role=\"columnheader\" scope=\"col\">{column}</th>");
     }
     out.push_str("</tr></thead>\n");
     let mut number = 0;
     for group in entries.chunk_by(|one, other| one.object.namespace == other.object.namespace) {
         let namespace = group.first().map(Entry::namespace).unwrap_or_default();
-        let _ = writeln!(
+        append_line!(
             out,
             "<tbody role=\"rowgroup\" class=\"group{}\">\n<tr role=\"row\" class=\"namespace\"><th role=\"rowheader\" \
              scope=\"rowgroup\" colspan=\"{columns}\"><span>{}</span> <span class=\"quiet\">{}</span></th></tr>\n\
@@ -54,7 +53,7 @@ pub(super) fn write_index(out: &mut String, entries: &[Entry<'_>], filters: &Fil
 }
 
 fn write_row(out: &mut String, number: usize, entry: &Entry<'_>, filters: &Filters) {
-    let _ = write!(
+    append!(
         out,
         "<tr role=\"row\" class=\"{}\"><th role=\"rowheader\" scope=\"row\"><a href=\"#d{number}\">{}</a></th>",
         filters.classes(entry),
@@ -78,7 +77,7 @@ fn write_row(out: &mut String, number: usize, entry: &Entry<'_>, filters: &Filte
 /// Writes a cell. `html` must already be escaped.
 fn write_cell(out: &mut String, column: &str, html: Option<String>) {
     let html = html.unwrap_or_else(|| "<i>none</i>".to_owned());
-    let _ = write!(out, "<td role=\"cell\" data-label=\"{column}\"><span>{html}</span></td>");
+    append!(out, "<td role=\"cell\" data-label=\"{column}\"><span>{html}</span></td>");
 }
 
 /// Counts the objects by kind: `PersistentVolumeClaim × 2, DynamoGraphDeployment`. `None` if there are none.

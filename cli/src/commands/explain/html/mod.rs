@@ -8,7 +8,6 @@ mod header;
 mod index;
 mod section;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use base64::Engine as _;
@@ -16,6 +15,7 @@ use base64::prelude::BASE64_STANDARD;
 use kubefoundry_reports::graph::{Diagram, omission_note};
 use kubefoundry_reports::page::{STYLE, Text};
 use kubefoundry_reports::run::{LocatedDecision, SourceLocator};
+use kubefoundry_yaml::{append, append_line};
 use sha2::{Digest as _, Sha256};
 
 use super::Run;
@@ -34,9 +34,9 @@ pub(super) fn html<'r>(
     let mut out = String::new();
     write_head(&mut out, &header::format_title(&entries), &filters.style());
     header::write_source(&mut out, paths);
-    let _ = writeln!(out, "<p>{}</p>", Text(&run.summary()));
+    append_line!(out, "<p>{}</p>", Text(&run.summary()));
     if let Some(note) = omission_note(run.compilation.decisions.len()) {
-        let _ = writeln!(out, "<p class=\"error\">{}</p>", Text(note.trim_start_matches("kubefoundry: ").trim_end()));
+        append_line!(out, "<p class=\"error\">{}</p>", Text(note.trim_start_matches("kubefoundry: ").trim_end()));
     }
     if run.compilation.has_errors() {
         out.push_str("<p class=\"error\">Because of the errors, <code>kubefoundry render</code> prints nothing.</p>\n");
@@ -53,12 +53,12 @@ pub(super) fn html<'r>(
         section::write_deployment(&mut out, index, entry, &filters.classes(entry), &run.compilation, locator);
     }
     out.push_str("</main>\n<footer><p>Written by <code>kubefoundry explain</code> ");
-    let _ = writeln!(out, "{}.</p></footer>\n</body>\n</html>", env!("CARGO_PKG_VERSION"));
+    append_line!(out, "{}.</p></footer>\n</body>\n</html>", env!("CARGO_PKG_VERSION"));
     out
 }
 
 fn write_head(out: &mut String, title: &str, filter_style: &str) {
-    let _ = write!(
+    append!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\

@@ -1,12 +1,11 @@
 //! The section of one deployment: the diagram, the findings and the values of its fields.
 
-use std::fmt::Write as _;
-
 use kubefoundry_compiler::Compilation;
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_reports::page::{self, Text};
 use kubefoundry_reports::run::SourceLocator;
+use kubefoundry_yaml::append_line;
 
 use super::entry::Entry;
 use super::findings::write_findings;
@@ -26,7 +25,7 @@ pub(super) fn write_deployment(
     } else {
         owner_name(entry.object.namespace.as_deref(), &entry.object.name)
     };
-    let _ = writeln!(
+    append_line!(
         out,
         "<section class=\"deployment {classes}\" aria-labelledby=\"d{index}\">\n<h2 id=\"d{index}\">{}</h2>",
         Text(&name)
@@ -51,7 +50,7 @@ pub(super) fn write_deployment(
 /// Writes the result in one sentence.
 fn write_lead(out: &mut String, entry: &Entry<'_>) {
     let Some((decision, _)) = entry.decided else {
-        let _ = writeln!(
+        append_line!(
             out,
             "<p class=\"lead\"><strong>No provider was selected</strong>, because <code>{}</code> has errors.</p>",
             Text(&entry.place)

@@ -1,11 +1,10 @@
 //! Writes findings of one mark on one short ASCII line, which most findings are, without annotate-snippets. The text is
 //! the same, at a thirtieth of its cost.
 
-use std::fmt::Write as _;
-
 use super::{Entry, LineIndex, SourceSet, visible_range};
 use crate::Severity;
 use kubefoundry_yaml::Span;
+use kubefoundry_yaml::append;
 
 /// Maximum length of a line in bytes. annotate-snippets shortens lines that are wider than a terminal.
 const MAX_LINE_BYTES: usize = 100;
@@ -65,7 +64,7 @@ pub(super) fn push_finding(
         &source.name,
     ]);
     // Writing to a string does not fail.
-    let _ = write!(out, ":{}:{}\n{margin} |\n{} | ", position.line, position.column, position.line);
+    append!(out, ":{}:{}\n{margin} |\n{} | ", position.line, position.column, position.line);
     out.extend([line, "\n", margin, " | "]);
     out.extend([SPACES.get(..mark.start)?, CARETS.get(..mark.len().max(1))?]);
     if diagnostic.object.is_some() || diagnostic.help.is_some() || entry.note.is_some() {
@@ -74,9 +73,9 @@ pub(super) fn push_finding(
     if let Some(object) = &diagnostic.object {
         out.extend(["\n", margin, " = note: in "]);
         let note_start = out.len();
-        let _ = write!(out, "{object}");
+        append!(out, "{object}");
         if !location.path.segments().is_empty() {
-            let _ = write!(out, ", {}", location.path);
+            append!(out, ", {}", location.path);
         }
         if !out.get(note_start..).is_some_and(is_printable_ascii) {
             out.truncate(length_before);
