@@ -12,6 +12,12 @@
 pub use kubefoundry_composition::BUILTIN;
 
 /// What a program is composed of; [`BUILTIN`] is the only one.
+///
+/// ```
+/// use kubefoundry::{BUILTIN, Composition};
+/// let composition: &'static Composition = &BUILTIN;
+/// assert!(composition.find_provider("kserve").is_none());
+/// ```
 #[doc(inline)]
 pub use kubefoundry_model::composition::Composition;
 

@@ -31,6 +31,9 @@ const FOLDERS: &[&str] = &[
     "xtask/src",
 ];
 
+/// The table of embedded CRDs, which `cargo xtask upstream` writes.
+const GENERATED: &str = "crates/crd/src/upstream/table.rs";
+
 const LITERALS: [&str; 2] = ["\"ModelDeployment\"", "\"InferenceProviderConfig\""];
 
 /// Returns the lines of a source that spell out a model kind, without tests and comments.
@@ -43,6 +46,9 @@ fn literals(source: &str) -> Vec<&str> {
 fn no_model_kind_is_spelled_out() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for file in FOLDERS.iter().flat_map(|folder| files_without_tests(&root.join(folder))) {
+        if file.ends_with(GENERATED) {
+            continue;
+        }
         let source = fs::read_to_string(&file).unwrap();
         assert_eq!(literals(&source), [""; 0], "{}: use the constant of deployment::wire", file.display());
     }

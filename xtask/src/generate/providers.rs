@@ -147,7 +147,7 @@ fn escape(note: &str) -> String {
 }
 
 /// The documentation, as the README of a provider links to it. The generated pages are in a folder of it.
-const DOCS_FROM_README: &str = "](../../../../../docs/";
+const DOCS_FROM_README: &str = "](../../docs/";
 
 /// Returns the section "Overrides" of the provider's README, with links as they are from the generated page.
 fn overrides(provider: &dyn Provider) -> String {
