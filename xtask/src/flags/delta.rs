@@ -93,11 +93,14 @@ impl VersionFile {
             }
             changes.push(change);
         }
+        // Only a file from a wheel has these.
+        let (sha256, result) =
+            (header.remove("sha256").unwrap_or_default(), header.remove("result").unwrap_or_default());
         let mut take = |key: &str| header.remove(key).ok_or_else(|| format!("no `{key}:` line"));
         let file = Self {
-            origin: Origin { source: take("source")?, sha256: take("sha256").unwrap_or_default(), read: take("read")? },
+            origin: Origin { source: take("source")?, sha256, read: take("read")? },
             after: Some(take("after")?).filter(|after| after != "nothing"),
-            result: take("result").unwrap_or_default(),
+            result,
             changes,
         };
         if file.result.is_empty() != file.origin.sha256.is_empty() {
@@ -182,7 +185,7 @@ pub(crate) fn difference(old: &Facts, new: &Facts) -> String {
             Change::Added(fact) => append_line!(text, "  + {fact}"),
             Change::Changed(fact) => {
                 let known = old.get(&fact.name).map(Fact::to_string).unwrap_or_default();
-                append_line!(text, "  ~ {fact}\n    (committed: {known})")
+                append_line!(text, "  ~ {fact}\n    (committed: {known})");
             }
             Change::Removed(name) => append_line!(text, "  - {name}"),
         }
