@@ -14,23 +14,23 @@ pub(crate) struct Documents<'t> {
     composition: &'static Composition,
     source: &'t Source,
     /// `None` for a source that is not valid text.
-    documents: Option<yaml::Documents<'t>>,
+    parser: Option<yaml::Documents<'t>>,
 }
 
 impl<'t> Documents<'t> {
     pub(crate) fn new(composition: &'static Composition, source: &'t Source, limits: &yaml::Limits) -> Self {
-        let documents = source.encoding_error.is_none().then(|| yaml::documents(&source.text, limits));
-        Self { composition, source, documents }
+        let parser = source.encoding_error.is_none().then(|| yaml::documents(&source.text, limits));
+        Self { composition, source, parser }
     }
 
     /// Returns the failures of the whole text: not UTF-8, not YAML, or not JSON although the file name ends in `.json`.
     /// Call it after the last document has been read; before, it misses failures.
     pub(crate) fn into_failures(self) -> Vec<Failure> {
-        let Self { composition, source, documents } = self;
+        let Self { composition, source, parser } = self;
         if let Some(error) = source.encoding_error {
             return vec![encoding_failure(error, &source.text)];
         }
-        let mut failures = documents.map(yaml::Documents::into_failures).unwrap_or_default();
+        let mut failures = parser.map(yaml::Documents::into_failures).unwrap_or_default();
         let is_json = !source.is_rewritten && is_json_file(&source.name);
         if failures.is_empty() && is_json && composition.may_hold_input(&source.text) {
             failures.extend(find_non_json(&source.text));
@@ -43,7 +43,7 @@ impl<'t> Iterator for Documents<'t> {
     type Item = Document<'t>;
 
     fn next(&mut self) -> Option<Document<'t>> {
-        self.documents.as_mut()?.next()
+        self.parser.as_mut()?.next()
     }
 }
 

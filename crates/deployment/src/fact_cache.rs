@@ -12,6 +12,12 @@ const MAX_KEPT_NAMES: usize = 1000;
 /// An answer depends on the question alone, so a kept answer is the one that a search would give.
 pub struct FactCache<K, V>(Mutex<BTreeMap<K, V>>);
 
+impl<K: Ord, V: Clone> Default for FactCache<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<K: Ord, V: Clone> FactCache<K, V> {
     /// Creates an empty cache.
     pub const fn new() -> Self {

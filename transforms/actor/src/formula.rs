@@ -35,9 +35,9 @@ fn check_nesting(formula: &str) -> Result<(), FormulaError<'static>> {
         match first {
             '(' | '[' | '{' => open.push(first),
             ')' | ']' | '}' => {
-                if !open.pop().is_some_and(|open| matches!((open, first), ('(', ')') | ('[', ']') | ('{', '}'))) {
-                    return Err(FormulaError::Unopened(first));
-                }
+                let is_closed =
+                    open.pop().is_some_and(|open| matches!((open, first), ('(', ')') | ('[', ']') | ('{', '}')));
+                is_closed.then_some(()).ok_or(FormulaError::Unopened(first))?;
             }
             '"' | '\'' | '`' => loop {
                 match rest.next() {

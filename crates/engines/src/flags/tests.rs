@@ -107,7 +107,7 @@ fn assigns_flags_to_the_program_that_registers_them() {
 fn every_interval_is_read() {
     for (program, table) in every_table() {
         for name in table.names() {
-            let flag = flag(&table, &name);
+            let flag = flag(&table, name);
             assert!(
                 !(flag.is_in_range(f64::MAX) && flag.is_in_range(f64::MIN)) || flag.range.is_empty(),
                 "{program} {name}"

@@ -130,6 +130,7 @@ impl<'p> Probe<'p> {
     }
 
     /// Returns a probe that tries values that select another provider once more, with `spec.provider.name` set.
+    #[must_use]
     pub fn with_named_provider(self) -> Self {
         Self { tries_named_provider: true, ..self }
     }
