@@ -34,11 +34,7 @@ fn check_nesting(formula: &str) -> Result<(), FormulaError<'static>> {
     while let Some(first) = rest.next() {
         match first {
             '(' | '[' | '{' => open.push(first),
-            ')' | ']' | '}' => {
-                let is_closed =
-                    open.pop().is_some_and(|open| matches!((open, first), ('(', ')') | ('[', ']') | ('{', '}')));
-                is_closed.then_some(()).ok_or(FormulaError::Unopened(first))?;
-            }
+            ')' | ']' | '}' => close(first, open.pop())?,
             '"' | '\'' | '`' => loop {
                 match rest.next() {
                     None => return Err(FormulaError::Unclosed(first)),
@@ -57,6 +53,13 @@ fn check_nesting(formula: &str) -> Result<(), FormulaError<'static>> {
         }
     }
     open.pop().map_or(Ok(()), |open| Err(FormulaError::Unclosed(open)))
+}
+
+fn close(bracket: char, open: Option<char>) -> Result<(), FormulaError<'static>> {
+    match (open, bracket) {
+        (Some('('), ')') | (Some('['), ']') | (Some('{'), '}') => Ok(()),
+        _ => Err(FormulaError::Unopened(bracket)),
+    }
 }
 
 /// Finds a name that is not the trigger in a formula of names, numbers, calls and operators. In any other formula a
