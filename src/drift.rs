@@ -1,5 +1,28 @@
 //! Comparison of live objects with rendered objects.
 
+use kubefoundry_analysis::drift::FieldDrift;
+use kubefoundry_composition::BUILTIN;
+use serde_json::Value;
+
+use crate::Session;
+
+/// Lists the fields of a live object that differ from the rendered one. List items are matched by the keys that the CRDs of
+/// the session declare.
+///
+/// ```
+/// use kubefoundry::{BUILTIN, Providers, Session, SourceSet, drift};
+/// use serde_json::json;
+/// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
+/// let service = |replicas: u32| json!({
+///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"replicas": replicas},
+/// });
+/// assert!(drift::fields(&session, &service(1), &service(1)).is_empty());
+/// assert_eq!(drift::fields(&session, &service(1), &service(2))[0].path, "spec.replicas");
+/// ```
+pub fn fields(session: &Session, expected: &Value, live: &Value) -> Vec<FieldDrift> {
+    kubefoundry_analysis::drift::drift(&BUILTIN, expected, live, session.crds())
+}
+
 /// ```
 /// use kubefoundry::drift::{Outcome, DriftReport};
 /// use kubefoundry::{Purpose, SourceSet, Thoroughness, compile};

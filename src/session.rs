@@ -4,22 +4,12 @@
 /// [`StatusReport`](crate::status::StatusReport) read.
 ///
 /// ```
-/// use kubefoundry::{BUILTIN, Composition};
-/// let builtin: &'static Composition = &BUILTIN;
-/// assert_eq!(builtin.find_provider("kaito").unwrap().display_name(), "KAITO");
+/// use kubefoundry::{BUILTIN, Providers, Session, SourceSet};
+/// let session = Session::new(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
+/// assert_eq!(session.provider_names().collect::<Vec<_>>(), ["dynamo", "kaito", "kuberay"]);
 /// ```
 #[doc(inline)]
 pub use kubefoundry_composition::BUILTIN;
-
-/// What a program is composed of; [`BUILTIN`] is the only one.
-///
-/// ```
-/// use kubefoundry::{BUILTIN, Composition};
-/// let composition: &'static Composition = &BUILTIN;
-/// assert!(composition.find_provider("kserve").is_none());
-/// ```
-#[doc(inline)]
-pub use kubefoundry_model::composition::Composition;
 
 /// ```
 /// use kubefoundry::{BUILTIN, Providers, Session, SourceSet};

@@ -17,6 +17,7 @@ use kubefoundry_model::composition::Composition;
 /// about all documents of their environment.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_compiler::Thoroughness;
 /// use kubefoundry_compiler::pipeline::YamlText;
 /// use kubefoundry_compiler::recompiler::Recompiler;
@@ -29,10 +30,10 @@ use kubefoundry_model::composition::Composition;
 /// spec: {{model: {{id: org/{name}}}, engine: {{type: vllm}}, resources: {{gpu: {{count: 1}}}}}}
 /// ")));
 /// let mut recompiler = Recompiler::<YamlText>::default();
-/// recompiler.compile(&sources, Thoroughness::Needed);
+/// recompiler.compile(&BUILTIN, &sources, Thoroughness::Needed);
 /// assert_eq!(recompiler.mapped_documents(), 2);
 /// sources.set_text(ids[1], sources.get(ids[1]).text.replace("count: 1", "count: 2"));
-/// assert_eq!(recompiler.compile(&sources, Thoroughness::Needed).decisions[1].gpus[0].count, 2);
+/// assert_eq!(recompiler.compile(&BUILTIN, &sources, Thoroughness::Needed).decisions[1].gpus[0].count, 2);
 /// assert_eq!(recompiler.mapped_documents(), 1);
 /// ```
 #[derive(Debug, Clone)]

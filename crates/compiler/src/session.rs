@@ -107,7 +107,6 @@ impl Session {
     /// use kubefoundry_compiler::session::{Providers, Session};
     /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::SourceSet;
-    /// use kubefoundry_composition::BUILTIN;
     /// let mut sources = SourceSet::default();
     /// let session = Session::new(&BUILTIN, &sources, Providers::Configured).unwrap();
     /// assert_eq!(session.provider_names().count(), 0);

@@ -161,6 +161,7 @@ impl Cluster<'_> {
     /// before, and is ignored where the specification names another.
     ///
     /// ```
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_compiler::Thoroughness;
     /// use kubefoundry_compiler::session::{Providers, Session};
     /// use kubefoundry_compiler::verdict::{AllowList, Cluster, Outcome};

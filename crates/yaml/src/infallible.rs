@@ -54,27 +54,27 @@ impl Append for String {
 /// # Panics
 /// If the type has no JSON form, because the keys of one of its maps are not text. That depends on the type alone, not
 /// on what a user wrote.
-#[expect(clippy::expect_used, reason = "it fails for types that are written wrongly, and no value of ours is of one")]
+#[expect(clippy::expect_used, reason = "it fails for types that are written wrongly, and we have none")]
 pub fn to_json(value: &(impl Serialize + ?Sized)) -> Value {
-    serde_json::to_value(value).expect("a type of ours has a JSON form")
+    serde_json::to_value(value).expect("our types have a JSON form")
 }
 
 /// Writes a value of one of our types as compact JSON.
 ///
 /// # Panics
 /// As [`to_json`] does.
-#[expect(clippy::expect_used, reason = "it fails for types that are written wrongly, and no value of ours is of one")]
+#[expect(clippy::expect_used, reason = "it fails for types that are written wrongly, and we have none")]
 pub fn to_json_text(value: &(impl Serialize + ?Sized)) -> String {
-    serde_json::to_string(value).expect("a type of ours has a JSON form")
+    serde_json::to_string(value).expect("our types have a JSON form")
 }
 
 /// Writes a value of one of our types as indented JSON.
 ///
 /// # Panics
 /// As [`to_json`] does.
-#[expect(clippy::expect_used, reason = "it fails for types that are written wrongly, and no value of ours is of one")]
+#[expect(clippy::expect_used, reason = "it fails for types that are written wrongly, and we have none")]
 pub fn to_pretty_json(value: &(impl Serialize + ?Sized)) -> String {
-    serde_json::to_string_pretty(value).expect("a type of ours has a JSON form")
+    serde_json::to_string_pretty(value).expect("our types have a JSON form")
 }
 
 /// Parses JSON that is a part of the program: an embedded file, or the default of a field.

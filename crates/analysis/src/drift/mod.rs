@@ -143,6 +143,7 @@ impl DriftReport {
     /// those that were compiled, so that list keys come from the same CRDs. If either has errors, nothing is compared.
     ///
     /// ```
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_analysis::drift::{Outcome, DriftReport};
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// use kubefoundry_compiler::{Thoroughness, compile};
@@ -157,11 +158,11 @@ impl DriftReport {
     ///   engine: {type: vllm}
     ///   resources: {gpu: {count: 1}}
     /// ");
-    /// let mut object = compile(&sources, Thoroughness::Needed).outputs[0].object.clone();
+    /// let mut object = compile(&BUILTIN, &sources, Thoroughness::Needed).outputs[0].object.clone();
     /// object["spec"]["services"]["VllmWorker"]["replicas"] = 3.into();
     /// let live = yaml::to_yaml_stream([&object]);
     /// sources.add_for(Purpose::ClusterSnapshot, "live.yaml", live);
-    /// let compilation = compile(&sources, Thoroughness::Needed);
+    /// let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
     /// let report = DriftReport::from_compilation(&compilation, &sources);
     /// assert_eq!(report.objects[0].result, Outcome::Differs);
     /// assert_eq!(report.objects[0].fields[0].path, "spec.services.VllmWorker.replicas");
@@ -271,6 +272,7 @@ fn compare_object(
 /// that others add are ignored. With CRDs, list items are matched by the keys that the CRDs declare.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_analysis::drift::drift;
 /// use serde_json::json;
 /// let expected = json!({

@@ -74,6 +74,7 @@ pub struct PlanInput<'r> {
 /// Returns [`PlanError`] if either run found errors, because it then rendered nothing.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_compiler::pipeline::compile_as;
 /// use kubefoundry_analysis::plan::{Applier, ChangeClass, PlanInput, plan};
 /// use kubefoundry_diagnostics::source::SourceSet;
@@ -88,7 +89,7 @@ pub struct PlanInput<'r> {
 /// let (mut old, mut new) = (SourceSet::default(), SourceSet::default());
 /// old.add("phi.yaml", text);
 /// new.add("phi.yaml", text.replace("count: 1", "count: 2"));
-/// let (before, after) = (compile_as(&old, Thoroughness::Needed), compile_as(&new, Thoroughness::Needed));
+/// let (before, after) = (compile_as(&BUILTIN, &old, Thoroughness::Needed), compile_as(&BUILTIN, &new, Thoroughness::Needed));
 /// let old = PlanInput { sources: &old, compilation: &before };
 /// let new = PlanInput { sources: &new, compilation: &after };
 ///

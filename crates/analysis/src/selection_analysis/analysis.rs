@@ -155,6 +155,7 @@ pub struct Witness {
 /// Analyzes the rules of the providers of a run. ModelDeployments in the input have no influence.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_analysis::selection_analysis::{FlawKind, Providers, analyze};
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// let mut sources = SourceSet::default();
@@ -168,7 +169,7 @@ pub struct Witness {
 ///   - {condition: spec.resources.gpu.count == 0, priority: 200}
 ///   - {condition: spec.engine.contextLength > 4096, priority: 10}
 /// ");
-/// let analysis = analyze(&sources, Providers::All).unwrap();
+/// let analysis = analyze(&BUILTIN, &sources, Providers::All).unwrap();
 /// let flaws: Vec<_> = analysis.flaws.iter().filter(|flaw| flaw.provider == "edge").collect();
 /// assert_eq!(flaws[0].kind, FlawKind::Unreachable, "the provider never wins");
 /// assert_eq!(flaws[1].kind, FlawKind::Unreachable, "a GPU count of 0 is what it cannot run");

@@ -115,6 +115,7 @@ pub struct UnknownProvider {
 /// configurations are invalid; [`compile`](kubefoundry_compiler::compile()) reports them.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_analysis::selection_analysis::why_not;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// let mut sources = SourceSet::default();
@@ -127,7 +128,7 @@ pub struct UnknownProvider {
 ///   engine: {type: vllm}
 ///   resources: {gpu: {count: 1}}
 /// ");
-/// let answer = &why_not(&sources, "kuberay").unwrap()[0];
+/// let answer = &why_not(&BUILTIN, &sources, "kuberay").unwrap()[0];
 /// assert_eq!(answer.by_rules, None);
 /// assert_eq!(answer.by_name.as_ref().unwrap()[0].path, "spec.provider.name");
 /// ```

@@ -125,6 +125,7 @@ impl StatusReport {
     /// Reads every text given as [`Purpose::ClusterSnapshot`] and joins the objects.
     ///
     /// ```
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// use kubefoundry_analysis::status::{StalenessPolicy, StatusReport};
     /// let mut sources = SourceSet::default();
@@ -344,9 +345,10 @@ fn state_words(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 /// form.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_analysis::status::{StalenessPolicy, StatusReport, to_json};
-/// let report = StatusReport::read(&SourceSet::default(), StalenessPolicy::default());
+/// let report = StatusReport::read(&BUILTIN, &SourceSet::default(), StalenessPolicy::default());
 /// # use kubefoundry_diagnostics::render::JsonFindings;
 /// let json = serde_json::to_value(to_json(&report, StalenessPolicy::default(), JsonFindings::default())).unwrap();
 /// assert_eq!(json, serde_json::json!({

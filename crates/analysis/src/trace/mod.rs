@@ -163,6 +163,7 @@ pub struct OutputTrace {
 /// input; with invalid options or configurations nothing is traced.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_analysis::trace::{Fate, trace};
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// let mut sources = SourceSet::default();
@@ -175,7 +176,7 @@ pub struct OutputTrace {
 ///   engine: {type: vllm, contextLength: 8192}
 ///   resources: {gpu: {count: 1}}
 /// ");
-/// let traces = trace(&sources);
+/// let traces = trace(&BUILTIN, &sources);
 /// let field = traces[0].fields.iter().find(|field| field.path == "spec.engine.contextLength").unwrap();
 /// assert_eq!(field.fate, Fate::Rendered);
 /// assert_eq!(field.reaches.len(), 1);

@@ -54,6 +54,7 @@ impl ClusterSnapshot {
     /// from the list. Repeated objects are kept once, and two different states of one object are an error.
     ///
     /// ```
+    /// use kubefoundry_composition::BUILTIN;
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// use kubefoundry_compiler::cluster_snapshot::ClusterSnapshot;
     /// let mut sources = SourceSet::default();

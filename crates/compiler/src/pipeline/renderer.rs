@@ -28,6 +28,7 @@ use kubefoundry_yaml::{Node, Span};
 /// The environment can be combined from several runs, so that the effect of each part can be observed on its own.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_compiler::pipeline::Renderer;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_compiler::{Thoroughness, compile};
@@ -38,7 +39,7 @@ use kubefoundry_yaml::{Node, Span};
 /// metadata: {name: phi}
 /// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
 /// ");
-/// let compilation = compile(&sources, Thoroughness::Needed);
+/// let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
 /// let renderer = Renderer::new(&sources, &compilation);
 /// let items = renderer.list_items(&compilation.inputs);
 /// let mut phi = renderer.document(&compilation.inputs[0], &items).unwrap();

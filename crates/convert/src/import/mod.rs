@@ -112,6 +112,7 @@ pub struct Residue {
 /// the result.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_convert::import::import;
 /// let mut sources = SourceSet::default();
@@ -145,6 +146,7 @@ pub struct ImportSettings<'s> {
 /// Imports like [`import`], with settings.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_convert::import::{ImportSettings, import_with};
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// let mut sources = SourceSet::default();

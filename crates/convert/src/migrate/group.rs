@@ -58,6 +58,7 @@ pub struct RegroupedText {
 /// and annotations, and defaults that only the old group has. All other text stays unchanged.
 ///
 /// ```
+/// use kubefoundry_composition::BUILTIN;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_kubernetes::api_group::ApiGroup;
 /// use kubefoundry_convert::migrate::migrate_to_group;
@@ -70,7 +71,7 @@ pub struct RegroupedText {
 ///   model: {id: microsoft/Phi-4-mini-instruct}
 ///   engine: {type: vllm}
 /// ");
-/// let regrouping = migrate_to_group(&sources, ApiGroup::find("kubefoundry.ai").unwrap());
+/// let regrouping = migrate_to_group(&BUILTIN, &sources, ApiGroup::find("kubefoundry.ai").unwrap());
 /// assert!(!regrouping.has_errors());
 /// assert_eq!(regrouping.texts[0].text, "apiVersion: kubefoundry.ai/v1alpha1
 /// kind: ModelDeployment

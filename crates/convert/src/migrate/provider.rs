@@ -91,7 +91,7 @@ pub struct MigratedDeployment {
 ///   engine: {type: vllm}
 ///   resources: {gpu: {count: 1}}
 /// ");
-/// let migration = migrate_to_provider(&sources, BUILTIN.find_provider("kuberay").unwrap());
+/// let migration = migrate_to_provider(&BUILTIN, &sources, BUILTIN.find_provider("kuberay").unwrap());
 /// assert_eq!(migration.moved[0].from, "dynamo");
 /// assert_eq!(migration.moved[0].model_deployment["metadata"]["name"], "phi-kuberay");
 /// assert_eq!(migration.moved[0].plan.len(), 4);

@@ -43,7 +43,7 @@ pub struct KnownSchemas {
 /// has that version.
 ///
 /// ```
-/// use crate::upstream::known_schemas;
+/// use kubefoundry_crd::upstream::known_schemas;
 /// let known = known_schemas("nvidia.com", "DynamoGraphDeployment", "v1alpha1", Some("1.4.0")).unwrap();
 /// assert_eq!(known.nearest.origin.release, Some("1.2.0"));
 /// assert_eq!(known.next.unwrap().origin.release, Some("1.5.0"));

@@ -31,7 +31,7 @@ use release::find_nearest;
 /// Returns the origins of all skeletons, sorted by group and kind, and within a kind from the oldest to the newest.
 ///
 /// ```
-/// use crate::upstream::origins;
+/// use kubefoundry_crd::upstream::origins;
 /// let graphs: Vec<_> = origins().iter().filter(|origin| origin.kind == "DynamoGraphDeployment").collect();
 /// assert!(graphs.len() >= 3 && graphs.iter().all(|origin| origin.group == "nvidia.com"));
 /// ```
@@ -42,7 +42,7 @@ pub fn origins() -> &'static [SkeletonOrigin] {
 /// Returns all skeletons in the order of [`origins`]. They are decoded on demand.
 ///
 /// ```
-/// use crate::upstream::{origins, skeletons};
+/// use kubefoundry_crd::upstream::{origins, skeletons};
 /// assert_eq!(skeletons().count(), origins().len());
 /// ```
 pub fn skeletons() -> impl Iterator<Item = Skeleton> {
@@ -56,7 +56,7 @@ pub fn skeletons() -> impl Iterator<Item = Skeleton> {
 /// newest skeleton is returned. `None` means that there is no skeleton of the kind.
 ///
 /// ```
-/// use crate::upstream::skeleton;
+/// use kubefoundry_crd::upstream::skeleton;
 /// let older = skeleton("nvidia.com", "DynamoGraphDeployment", Some("1.4.0")).unwrap();
 /// assert_eq!(older.origin().release, Some("1.2.0"));
 /// assert!(!older.is_exact());

@@ -105,7 +105,7 @@ impl ReferenceResolver for Subtrees<'_> {
 /// The first error of the function.
 ///
 /// ```
-/// use crate::upstream::map_subschemas;
+/// use kubefoundry_crd::upstream::map_subschemas;
 /// use serde_json::json;
 /// let schema = json!({"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]});
 /// let replaced = map_subschemas(schema.as_object().unwrap(), |_| Ok::<_, ()>(json!("reference"))).unwrap();
