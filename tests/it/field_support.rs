@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{Start, testing};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
-use kubefoundry_composition::BUILTIN;
-use kubefoundry_composition::PROVIDERS;
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::wire::Shape;

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::options::render;
 use kubefoundry_compiler::{Thoroughness, compile};
-use kubefoundry_composition::BUILTIN;
-use kubefoundry_composition::PROVIDERS;
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_convert::import::{ImportReport, ImportSettings, ImportedDeployment, import, import_with};
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};

@@ -14,8 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
-use kubefoundry_composition::BUILTIN;
-use kubefoundry_composition::PROVIDERS;
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_convert::migrate::{migrate_to_group, migrate_to_provider};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, render};

@@ -1,8 +1,7 @@
 //! Every declared facet is enforced: `lint` reports a violation exactly once, and our CRD refuses it.
 
 use kubefoundry_actor::AsyncActor;
-use kubefoundry_composition::BUILTIN;
-use kubefoundry_composition::PROVIDERS;
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_deployment::wire::{InferenceProviderConfig, ModelDeployment};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};

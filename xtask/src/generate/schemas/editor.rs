@@ -5,8 +5,7 @@ use kubefoundry::registry;
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_compiler::options::render::{API_VERSION as RENDER_API_VERSION, SeverityOrOff};
-use kubefoundry_composition::BUILTIN;
-use kubefoundry_composition::PROVIDERS;
+use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_deployment::wire::{
     CONFIGURATION_KIND, EngineType, InferenceProviderConfig, KIND, ModelDeployment, OBJECT_FIELDS,
 };
