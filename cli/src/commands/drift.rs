@@ -2,9 +2,8 @@
 
 use kubefoundry_analysis::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_diagnostics::render::{TextStyle, to_report};
+use kubefoundry_diagnostics::render::{TextStyle, json_findings, to_report};
 use kubefoundry_reports::diff::unified_diff;
-use kubefoundry_reports::run::findings_json;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::append_line;
 use serde_json::{Map, Value};
@@ -35,7 +34,7 @@ pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, Com
     let is_compared = !run.has_failed();
     match args.output {
         TextFormat::Json => {
-            let findings = findings_json(&run.compilation.diagnostics, &run.sources);
+            let findings = json_findings(&run.compilation.diagnostics, &run.sources);
             console::print_as_is([to_report(&report.to_json(findings))])?;
         }
         TextFormat::Text => {

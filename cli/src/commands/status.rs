@@ -6,9 +6,8 @@ use kubefoundry_analysis::status::{StalenessPolicy, StatusEntry, StatusReport, t
 use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::Phase;
-use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle, to_report};
+use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle, json_findings, to_report};
 use kubefoundry_provider::status::{Replicas, StatusPart};
-use kubefoundry_reports::run::findings_json;
 use kubefoundry_yaml::append_line;
 
 use super::CommandError;
@@ -42,7 +41,7 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
             });
         }
         TextFormat::Json => {
-            let findings = findings_json(&report.diagnostics, &sources);
+            let findings = json_findings(&report.diagnostics, &sources);
             console::print_as_is([to_report(&to_json(&report, staleness, findings))])?;
         }
     }

@@ -10,7 +10,7 @@ use kubefoundry_diagnostics::Code;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{FieldShape, ObjectShape};
-use kubefoundry_provider::Provider;
+use kubefoundry_provider::{Provider, find_provider};
 use kubefoundry_transform::{AnyTransform, DecisionFacts, GroupKind, SettingsSection};
 use kubefoundry_yaml::spelling::may_spell;
 
@@ -49,7 +49,7 @@ impl Composition {
 
     /// Finds a provider by its name in `spec.provider.name`.
     pub fn find_provider(&self, name: &str) -> Option<&'static dyn Provider> {
-        self.providers.iter().copied().find(|provider| provider.name() == name)
+        find_provider(self.providers, name)
     }
 
     /// Returns every transformation.

@@ -187,6 +187,11 @@ pub struct ListKeys {
     pub keys: &'static [&'static str],
 }
 
+/// Finds a provider by its name in `spec.provider.name`.
+pub fn find_provider(providers: &[&'static dyn Provider], name: &str) -> Option<&'static dyn Provider> {
+    providers.iter().copied().find(|provider| provider.name() == name)
+}
+
 /// A serving stack that this program renders.
 pub trait Provider: Debug + Sync {
     /// Returns the constant facts of the provider.

@@ -5,18 +5,16 @@ mod declaration;
 mod example;
 mod provider_support;
 
-use std::fmt::Write as _;
-
 use kubefoundry_actor::AsyncActor;
+use kubefoundry_compiler::options::render;
+use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::{self, InferenceProviderConfig, ModelDeployment};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, ObjectShape, Shape};
 use kubefoundry_llamastack::wire::LlamaStackDistribution;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, wrap};
-
-use kubefoundry_compiler::options::render;
-use kubefoundry_composition::BUILTIN;
+use kubefoundry_yaml::{append, append_line};
 
 pub use declaration::{describe_constraints, describe_default, type_name};
 pub use provider_support::{ProviderSupport, provider_support};
@@ -193,26 +191,26 @@ impl FieldEntry {
     /// Formats the entry like `kubectl explain`.
     pub fn to_text(&self) -> String {
         let mut text = format!("KIND:        {}\nAPIVERSION:  ", self.kind.name);
-        let _ = writeln!(text, "{}", self.kind.versions_with(&self.path).join(", "));
+        append_line!(text, "{}", self.kind.versions_with(&self.path).join(", "));
         if let Some(field) = &self.field {
-            let _ = writeln!(text, "\nFIELD: {} <{}>", self.path, type_name(&field.full_shape()));
+            append_line!(text, "\nFIELD: {} <{}>", self.path, type_name(&field.full_shape()));
         }
         let doc = match &self.field {
             Some(field) => field.doc,
             None => self.object().map_or("", |object| object.doc),
         };
-        let _ = writeln!(text, "\nDESCRIPTION:\n{}", wrap_indented(doc, 4));
+        append_line!(text, "\nDESCRIPTION:\n{}", wrap_indented(doc, 4));
         if let Some(field) = &self.field {
-            let _ = writeln!(text, "\nDEFAULT:\n{}", wrap_indented(&describe_default(field), 4));
+            append_line!(text, "\nDEFAULT:\n{}", wrap_indented(&describe_default(field), 4));
             let constraints = describe_constraints(field);
             let constraints =
                 if constraints.is_empty() { vec!["any value of the type".to_owned()] } else { constraints };
             let lines: Vec<String> = constraints.iter().map(|constraint| format!("    - {constraint}")).collect();
-            let _ = writeln!(text, "\nVALUES:\n{}", lines.join("\n"));
+            append_line!(text, "\nVALUES:\n{}", lines.join("\n"));
             if let Shape::Enum(words) = field.full_shape() {
                 text.push_str("\nWORDS:\n");
                 for (word, doc) in words.values {
-                    let _ = writeln!(text, "  {word}\n{}", wrap_indented(doc, 4));
+                    append_line!(text, "  {word}\n{}", wrap_indented(doc, 4));
                 }
             }
         }
@@ -220,14 +218,14 @@ impl FieldEntry {
             self.write_providers(&mut text);
             let example = self.example();
             let lines: Vec<String> = example.lines().map(|line| format!("    {line}\n")).collect();
-            let _ = write!(text, "\nEXAMPLE:\n{}", lines.concat());
+            append!(text, "\nEXAMPLE:\n{}", lines.concat());
         }
         if let Some(object) = self.object() {
             text.push_str("\nFIELDS:\n");
             for field in object.fields {
                 let required = if field.facets.required { " -required-" } else { "" };
                 let kind = type_name(&field.full_shape());
-                let _ = writeln!(text, "  {}\t<{kind}>{required}\n{}\n", field.key, wrap_indented(field.doc, 4));
+                append_line!(text, "  {}\t<{kind}>{required}\n{}\n", field.key, wrap_indented(field.doc, 4));
             }
         }
         text
@@ -252,12 +250,12 @@ impl FieldEntry {
             // Some notes begin with the treatment.
             let note = note.strip_prefix(&format!("{label}: ")).unwrap_or(note);
             let line = format!("{} ({label}): {note}", support.provider);
-            let _ = writeln!(text, "{}", wrap_indented(&line, 4));
+            append_line!(text, "{}", wrap_indented(&line, 4));
         }
         if all.is_empty() {
             let selects = ModelDeployment::path().spec().provider().name().to_string();
             let why = if self.path == selects { "It selects the provider." } else { "The same for every provider." };
-            let _ = writeln!(text, "    {why}");
+            append_line!(text, "    {why}");
         }
     }
 }

@@ -1,11 +1,9 @@
 //! The JSON report of `import`.
 
 use kubefoundry_convert::import::{ImportReport, ImportedDeployment, RefusedObject};
-use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion, to_object_report};
+use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion, json_findings, to_object_report};
 use kubefoundry_diagnostics::source::SourceSet;
 use serde::Serialize;
-
-use crate::run::findings_json;
 
 /// What `kubefoundry import --output json` prints.
 #[derive(Serialize)]
@@ -43,6 +41,6 @@ pub fn json(import: &ImportReport, sources: &SourceSet) -> String {
         version: ReportVersion,
         imported: entries.collect(),
         refused: &import.refused,
-        diagnostics: findings_json(&import.diagnostics, sources),
+        diagnostics: json_findings(&import.diagnostics, sources),
     })
 }

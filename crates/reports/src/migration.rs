@@ -2,11 +2,9 @@
 
 use kubefoundry_convert::migrate::{MigratedDeployment, RegroupedText};
 use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion, to_object_report};
+use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion, json_findings, to_object_report};
 use kubefoundry_diagnostics::source::SourceSet;
 use serde::Serialize;
-
-use crate::run::findings_json;
 
 /// What `kubefoundry migrate --output json` prints.
 #[derive(Serialize)]
@@ -62,6 +60,6 @@ pub fn json(
         version: ReportVersion,
         moved: moved.collect(),
         files: files.collect(),
-        diagnostics: findings_json(diagnostics, sources),
+        diagnostics: json_findings(diagnostics, sources),
     })
 }

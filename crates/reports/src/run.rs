@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use kubefoundry_compiler::{Compilation, Decision};
-use kubefoundry_diagnostics::render::{self, JsonFindings, LineIndex, Position};
+use kubefoundry_diagnostics::render::{JsonFindings, LineIndex, Position, json_findings};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Location, ObjectRef};
+use kubefoundry_diagnostics::{Location, ObjectRef};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ impl<'r, O> RunResult<'r, O> {
 
     /// Converts the findings to JSON, in the form that all JSON reports use.
     pub fn findings_json(self) -> JsonFindings {
-        findings_json(&self.compilation.diagnostics, self.sources)
+        json_findings(&self.compilation.diagnostics, self.sources)
     }
 
     /// Adds the location of its object to each decision.
@@ -83,11 +83,6 @@ impl<'r, O> RunResult<'r, O> {
         });
         inputs.collect()
     }
-}
-
-/// Converts findings to JSON, in the form that all JSON reports use.
-pub fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> JsonFindings {
-    JsonFindings(render::json_findings(diagnostics, sources))
 }
 
 /// A decision with the location of the name of its object. Lines and columns count from 1.

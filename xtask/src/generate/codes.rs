@@ -1,10 +1,9 @@
 //! Generates `docs/codes/README.md`, the index of the code pages, and `src/registry/pages.rs`, which embeds the pages.
 
-use std::fmt::Write as _;
-
 use kubefoundry::registry;
 use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_diagnostics::Code;
+use kubefoundry_yaml::append_line;
 
 use super::{Generated, broken, root};
 use crate::Failure;
@@ -59,12 +58,9 @@ fn index_page() -> Result<String, Failure> {
         let title = title(code)?;
         if last != Some(title) {
             last = Some(title);
-            push_line(
-                &mut text,
-                format_args!("\n## {title}\n\n| code | name | severity | what it flags |\n|---|---|---|---|"),
-            )?;
+            append_line!(text, "\n## {title}\n\n| code | name | severity | what it flags |\n|---|---|---|---|");
         }
-        push_line(&mut text, format_args!("| [{id}]({id}.md) | {name} | {severity} | {summary} |"))?;
+        append_line!(text, "| [{id}]({id}.md) | {name} | {severity} | {summary} |");
     }
     Ok(text)
 }
@@ -94,12 +90,8 @@ fn page_table() -> Result<String, Failure> {
     ids.sort();
     let mut text = TABLE_HEAD.to_owned();
     for id in ids {
-        push_line(&mut text, format_args!("    ({id:?}, include_str!(\"../../{FOLDER}/{id}.md\")),"))?;
+        append_line!(text, "    ({id:?}, include_str!(\"../../{FOLDER}/{id}.md\")),");
     }
     text.push_str("];\n");
     Ok(text)
-}
-
-fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
-    writeln!(text, "{line}").map_err(|error| Failure::Broken(error.to_string()))
 }

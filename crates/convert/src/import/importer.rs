@@ -55,7 +55,6 @@ pub(super) struct RenderedDeployment {
 
 impl<'s> Importer<'s> {
     pub(super) fn new(
-        composition: &'static Composition,
         sources: &'s SourceSet,
         provider: &'static dyn Provider,
         object: &ParsedObject<'_>,
@@ -69,7 +68,7 @@ impl<'s> Importer<'s> {
         let version =
             string_at(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
         Self {
-            composition,
+            composition: object.composition,
             settings: sources
                 .filter(|source| matches!(source.purpose, Purpose::Options | Purpose::Crds | Purpose::ModelConfig))
                 .collect(),

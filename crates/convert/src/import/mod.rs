@@ -209,7 +209,7 @@ pub fn import_with(
             match composition.find_provider(multi_role::PROVIDER) {
                 Some(other) if is_movable && import_settings.provider_to == Some(multi_role::PROVIDER) => {
                     let siblings = namespaces.get(&object.namespace()).unwrap_or(&no_objects);
-                    let importer = Importer::new(composition, sources, other, object, &options.policy, import_settings);
+                    let importer = Importer::new(sources, other, object, &options.policy, import_settings);
                     deployments.extend(importer.import_multi_role(object, siblings, &mut findings));
                 }
                 _ => report_not_importable(object, &object.reference(), &why, &mut findings),
@@ -227,7 +227,7 @@ pub fn import_with(
         let count = parts.len();
         let single = if parts.is_empty() { vec![object] } else { parts.iter().collect() };
         for part in single {
-            let importer = Importer::new(composition, sources, provider, part, &options.policy, import_settings);
+            let importer = Importer::new(sources, provider, part, &options.policy, import_settings);
             let Some(mut deployment) = importer.import(part, siblings, &mut findings) else { continue };
             if count > 0 {
                 note_split(object, count, &mut deployment, &mut findings);

@@ -150,7 +150,7 @@ pub fn json_of_reported(
 }
 
 /// Returns the findings as in [`json`], for a report that has them among other values.
-pub fn json_findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+pub fn json_findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> JsonFindings {
     let resolver = LocationResolver::new(diagnostics, sources);
     let findings: Vec<JsonDiagnostic<'_>> =
         diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
@@ -164,7 +164,7 @@ pub fn json_findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Val
     })) {
         values.iter_mut().for_each(mask_object);
     }
-    values
+    JsonFindings(values)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -17,7 +17,7 @@ use kubefoundry_deployment::wire::InferenceProviderConfig;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{DocumentScope, Findings};
 use kubefoundry_kubernetes::wire::{Read as _, Reader, typed_path};
-use kubefoundry_provider::Provider;
+use kubefoundry_provider::{Provider, find_provider};
 use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -131,7 +131,7 @@ impl Catalog {
 
     /// Finds a provider that this program renders, by its name.
     pub fn find_provider(&self, name: &str) -> Option<&'static dyn Provider> {
-        self.providers.iter().copied().find(|provider| provider.name() == name)
+        find_provider(self.providers, name)
     }
 
     /// Returns every provider that this program renders.
