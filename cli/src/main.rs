@@ -19,6 +19,12 @@ mod temporary;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    // Clients of KRM functions start a link to this program, because some of them pass no arguments.
+    if words.next().is_some_and(|program| kubefoundry_krm::is_function(&program)) {
+        let arguments: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+        return ExitCode::from(kubefoundry_krm::run_program(&arguments));
+    }
     let args = match args::parse(std::env::args_os()) {
         Ok(args) => args,
         Err(error) if error.use_stderr() && args::is_for_function(std::env::args_os().skip(1)) => {

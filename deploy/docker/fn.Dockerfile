@@ -6,7 +6,7 @@
 #
 # .ci/package builds it for x86_64 and aarch64, and runs it as user 999 in an otherwise empty root.
 FROM scratch
-COPY --chmod=0755 kubefoundry-fn /usr/local/bin/kubefoundry-fn
+COPY --chmod=0755 kubefoundry /usr/local/bin/kubefoundry-fn
 COPY LICENSE NOTICE /
 COPY sbom/kubefoundry.cdx.json /usr/local/share/sbom/
 USER 999:999

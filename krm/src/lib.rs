@@ -16,6 +16,7 @@ mod generated;
 mod item;
 mod plan;
 mod process;
+mod program;
 mod prune;
 mod results;
 mod sources;
@@ -26,6 +27,7 @@ use kubefoundry_diagnostics::Severity;
 use kubefoundry_yaml::append_line;
 
 pub use process::{serve, serve_refusal};
+pub use program::{is_function, run_program};
 
 use changes::Changes;
 use envelope::{Envelope, EnvelopeError};

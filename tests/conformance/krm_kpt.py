@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import sys
 import tempfile
@@ -207,7 +208,9 @@ def pruned():
     # Two functions with different names and options generate different objects.
     second = json.dumps({"exec": "render-models", "configMap": {**KAITO, "crdVersions.dynamo": "nvidia.com/v1beta1"}})
     with package({"Kptfile": pipeline("render-models") + f"  - {second}\n", "phi.yaml": phi}) as it, tempfile.TemporaryDirectory() as binaries:
-        os.symlink(shutil.which("kubefoundry-fn"), f"{binaries}/render-models")
+        renamed = pathlib.Path(binaries, "render-models")
+        renamed.write_text(f"#!/bin/sh\nexec {shutil.which('kubefoundry-fn')}\n")
+        renamed.chmod(0o755)
         environment = ["env", f"PATH={binaries}:{os.environ['PATH']}"]
         for text in [phi, changed]:
             it.write("phi.yaml", text)

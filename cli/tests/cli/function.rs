@@ -36,6 +36,37 @@ fn rejects_arguments_and_returns_the_list() {
     assert!(help.out.contains("reads a ResourceList"), "{help:?}");
 }
 
+/// Under its other name, the program is the function: clients pass it no arguments, or none that it takes.
+#[cfg(unix)]
+#[test]
+fn a_link_with_its_name_is_the_function() {
+    let sandbox = Sandbox::new();
+    let link = sandbox.path("kubefoundry-fn");
+    std::os::unix::fs::symlink(sandbox.command(&[]).get_program(), &link).unwrap();
+    let start = |arguments: &[&str], input: &str| {
+        std::fs::write(sandbox.path("list.yaml"), input).unwrap();
+        let stdin = std::fs::File::open(sandbox.path("list.yaml")).unwrap();
+        let output = std::process::Command::new(&link).args(arguments).stdin(stdin).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let input = list(&model("phi"));
+    let (status, out, err) = start(&[], &input);
+    assert!(status == Some(0) && out.contains("\n  kind: DynamoGraphDeployment\n") && err.is_empty(), "{out}{err}");
+    // For no input at all, an empty list is written; input that is not a list comes back.
+    let says = "unexpected argument \"--strict\"; set options in functionConfig";
+    let empty = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
+    for (input, begins) in [(input.as_str(), input.as_str()), ("no list\n", "no list\n"), ("", empty)] {
+        let (status, out, err) = start(&["--strict", "x"], input);
+        assert_eq!((status, err), (Some(1), format!("error: kubefoundry-fn: {says}\n")));
+        assert!(out.starts_with(begins), "{out}");
+    }
+    for (argument, says) in [("--help", "reads a ResourceList"), ("--version", "kubefoundry-fn ")] {
+        let (status, out, _) = start(&[argument], "");
+        assert!(status == Some(0) && out.contains(says), "{argument}: {out}");
+    }
+}
+
 /// If standard input cannot be read, an empty list is printed.
 #[cfg(unix)]
 #[test]

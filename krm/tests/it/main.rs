@@ -11,4 +11,3 @@
 mod clients;
 mod common;
 mod golden;
-mod program;

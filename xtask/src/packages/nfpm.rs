@@ -73,17 +73,19 @@ fn contents(description: &Description, folder: &Path) -> Result<Vec<Value>, Fail
     for owned in [documents.clone(), format!("{documents}/sbom"), format!("/usr/share/licenses/{name}")] {
         contents.push(json!({"dst": owned, "type": "dir", "file_info": {"mode": 0o755}, "packager": "rpm"}));
     }
-    // kubectl runs its plugins by this name.
-    contents.push(json!({"src": name, "dst": format!("/usr/bin/kubectl-{name}"), "type": "symlink"}));
+    // kubectl runs its plugins by the one name, kustomize and kpt a function by the other.
+    for link in [format!("kubectl-{name}"), format!("{name}-fn")] {
+        contents.push(json!({"src": name, "dst": format!("/usr/bin/{link}"), "type": "symlink"}));
+    }
     Ok(contents)
 }
 
-/// Returns the names of the files in a folder, sorted.
+/// Returns the names of the files in a folder, sorted, without links.
 fn files(folder: &Path) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| broken(folder, &error))? {
         let entry = entry.map_err(|error| broken(folder, &error))?;
-        if entry.path().is_file() {
+        if entry.file_type().is_ok_and(|kind| kind.is_file()) {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }

@@ -132,7 +132,6 @@ fn every_file_of_the_archive_is_installed_once() {
         "README.md",
         "CHANGELOG.md",
         "kubefoundry",
-        "kubefoundry-fn",
         "man/kubefoundry.1",
         "completions/_kubefoundry",
         "completions/kubefoundry.bash",
@@ -155,6 +154,9 @@ fn every_file_of_the_archive_is_installed_once() {
     }
     let program = contents.iter().find(|entry| entry["dst"] == "/usr/bin/kubefoundry").unwrap();
     assert_eq!(program["file_info"]["mode"], 0o755);
+    let links: Vec<&str> =
+        contents.iter().filter(|entry| entry["type"] == "symlink").filter_map(|entry| entry["dst"].as_str()).collect();
+    assert_eq!(links, ["/usr/bin/kubectl-kubefoundry", "/usr/bin/kubefoundry-fn"]);
 }
 
 #[test]
