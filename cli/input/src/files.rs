@@ -60,6 +60,15 @@ impl Files {
         KUSTOMIZATION_NAMES.iter().map(|name| directory.join(name)).find(|file| self.is_file(file))
     }
 
+    /// Whether a path is below a directory after links are followed. What does not exist leads nowhere, and the links of a
+    /// revision are followed before.
+    pub(crate) fn is_below(&self, path: &Path, directory: &Path) -> bool {
+        match (self, path.canonicalize(), directory.canonicalize()) {
+            (Self::Disk(..), Ok(path), Ok(directory)) => path.starts_with(directory),
+            _ => true,
+        }
+    }
+
     /// Returns the size of the file at a path, or of the one that a link leads to; `None` if there is none.
     pub(crate) fn size(&self, path: &Path) -> Option<u64> {
         match self {

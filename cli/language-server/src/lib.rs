@@ -27,7 +27,7 @@ use std::io::{self, BufReader, IsTerminal as _};
 use std::sync::mpsc::{TryRecvError, sync_channel};
 use std::thread;
 
-use server::{Server, Session};
+use server::Server;
 
 /// How many messages are read ahead.
 const MAX_PENDING: usize = 256;
@@ -68,7 +68,7 @@ pub fn serve() -> Result<bool, TerminalError> {
             }
             Err(TryRecvError::Disconnected) => break,
         };
-        if server.handle(incoming) == Session::Ended {
+        if !server.handle(incoming) {
             break;
         }
     }

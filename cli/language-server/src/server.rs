@@ -37,13 +37,6 @@ enum Stage {
     ShutDown,
 }
 
-/// Whether the client has ended the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Session {
-    Open,
-    Ended,
-}
-
 /// Why a request has no result.
 #[derive(Debug)]
 struct Refusal {
@@ -113,12 +106,12 @@ impl<W: Write> Server<W> {
     }
 
     /// Handles a message. Returns whether the session goes on.
-    pub(crate) fn handle(&mut self, incoming: Incoming) -> Session {
+    pub(crate) fn handle(&mut self, incoming: Incoming) -> bool {
         match incoming {
             Incoming::Malformed(answer) => self.send(&answer),
             Incoming::Message(Message::Request(request)) => self.handle_request(request),
             Incoming::Message(Message::Notification(notification)) if notification.method == "exit" => {
-                return Session::Ended;
+                return false;
             }
             Incoming::Message(Message::Notification(notification)) => {
                 if self.stage == Stage::Initialized {
@@ -128,7 +121,7 @@ impl<W: Write> Server<W> {
             // The client has registered the watcher, or it has not.
             Incoming::Message(Message::Response(_)) => {}
         }
-        Session::Open
+        true
     }
 
     fn handle_request(&mut self, request: Request) {

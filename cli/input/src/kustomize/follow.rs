@@ -478,7 +478,7 @@ impl Walker<'_> {
         !is_private(path)
             && !path.canonicalize().is_ok_and(|path| is_private(&path))
             && absolute(path).starts_with(&self.boundary)
-            && (self.files.revision().is_some() || is_below_with_links(path, &self.boundary))
+            && self.files.is_below(path, &self.boundary)
     }
 
     fn refuse_remote(&mut self, text: &str, place: Place) {
@@ -489,13 +489,5 @@ impl Walker<'_> {
 
     fn refuse(&mut self, place: Place, reason: String, help: &str) {
         self.closure.refusals.push(Refusal { place, reason, help: help.to_owned(), is_remote: false });
-    }
-}
-
-/// Whether a path is below a directory after links are followed. What does not exist leads nowhere.
-fn is_below_with_links(path: &Path, boundary: &Path) -> bool {
-    match (path.canonicalize(), boundary.canonicalize()) {
-        (Ok(path), Ok(boundary)) => path.starts_with(boundary),
-        _ => true,
     }
 }
