@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use kubefoundry_input::confinement;
+
 /// The exit status, the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -10,8 +12,8 @@ pub(crate) enum ExitStatus {
     Findings = 1,
     /// Wrong usage or options, or a file that could not be read or written, so that the input was not fully checked.
     Failure = 2,
-    /// Nothing isolates a program that must be isolated ([`crate::confinement`]). Only our own process sees this.
-    NotIsolated = crate::confinement::NOT_ISOLATED as isize,
+    /// Nothing isolates a program that must be isolated ([`confinement`]). Only our own process sees this.
+    NotIsolated = confinement::NOT_ISOLATED as isize,
 }
 
 impl ExitStatus {

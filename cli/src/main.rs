@@ -5,16 +5,14 @@
 
 mod args;
 mod commands;
-mod confinement;
 mod console;
 mod exit;
-mod input;
 mod markdown;
 mod output;
 mod progress;
+mod run;
 mod style;
 mod table;
-mod temporary;
 
 use std::process::ExitCode;
 

@@ -25,7 +25,7 @@ const FOLDERS: &[&str] = &[
     "crates/analysis/src",
     "crates/convert/src",
     "src",
-    "cli/src",
+    "cli",
     "krm/src",
     "operator/src",
     "xtask/src",

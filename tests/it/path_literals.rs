@@ -9,7 +9,7 @@ use kubefoundry_reference::{KINDS, find_field};
 use crate::common::rust_source::{code_lines, files_without_tests};
 
 /// The folders of sources.
-const SOURCES: &[&str] = &["crates", "providers", "transforms", "src", "cli/src", "krm/src", "operator/src"];
+const SOURCES: &[&str] = &["crates", "providers", "transforms", "src", "cli", "krm/src", "operator/src"];
 
 /// Sources with paths of upstream objects, and the owners of these objects. Such a path may look like one of our
 /// fields.

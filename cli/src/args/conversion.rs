@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args as ClapArgs, ValueEnum, ValueHint};
+use kubefoundry_input::InputArgs;
 
-use super::{DiagnosticsArgs, InputArgs, ObjectFormat};
+use super::{DiagnosticsArgs, ObjectFormat};
 
 pub(super) const IMPORT_EXAMPLES: &str = "\
 import converts Workspaces, InferenceSets, DynamoGraphDeployments and RayServices, with their ConfigMaps and claims. \

@@ -1,8 +1,9 @@
 //! Arguments of `explain`.
 
 use clap::{Arg, Args as ClapArgs};
+use kubefoundry_input::InputArgs;
 
-use super::{DiagnosticsArgs, ExplanationFormat, InputArgs};
+use super::{DiagnosticsArgs, ExplanationFormat};
 
 pub(super) const EXAMPLES: &str = "\
 For a diagnostic code or its name, the page of that diagnostic is printed. A name such as syntax is never read as a \

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueHint};
+use kubefoundry_input::InputArgs;
 
-use super::{FailOn, FindingArgs, InputArgs, LintFormat};
+use super::{FailOn, FindingArgs, LintFormat};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,6 @@ mod explain;
 mod findings;
 mod formats;
 mod init;
-mod input;
 mod lint;
 mod llamastack;
 mod plan;
@@ -22,8 +21,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use kubefoundry::schemas::SCHEMAS;
-
-use crate::confinement::{self, ConfinedArgs};
+use kubefoundry_input::InputArgs;
+use kubefoundry_input::confinement::{self, ConfinedArgs};
 
 pub(crate) use argocd::ArgoCdCommand;
 pub(crate) use config::ConfigArgs;
@@ -36,7 +35,6 @@ pub(crate) use formats::{
     TextFormat,
 };
 pub(crate) use init::{CiSystem, InitArgs};
-pub(crate) use input::{Assignment, BuildArgs, InputArgs};
 pub(crate) use lint::LintArgs;
 pub(crate) use llamastack::{LlamaStackCommand, MergeConfigArgs, ValidateProviderArgs};
 pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn};

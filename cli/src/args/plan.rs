@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Arg, Args as ClapArgs, ValueEnum, ValueHint};
+use kubefoundry_input::{Assignment, InputArgs, parse_assignment};
 
-use super::input::parse_assignment;
-use super::{Assignment, DiagnosticsArgs, InputArgs, TableFormat};
+use super::{DiagnosticsArgs, TableFormat};
 
 pub(super) const EXAMPLES: &str = "\
 OLD and NEW are files, directories or `-`. With --git, two revisions of PATH are compared. With --new-* flags and \

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueHint};
+use kubefoundry_input::InputArgs;
 
-use super::{DiagnosticsArgs, InputArgs, ObjectFormat, RenderFailOn};
+use super::{DiagnosticsArgs, ObjectFormat, RenderFailOn};
 
 pub(super) const EXAMPLES: &str = "\
 Generated objects go to standard output, or to files with --out-dir. Findings go to standard error. If there is an \

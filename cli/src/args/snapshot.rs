@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args as ClapArgs, ValueHint};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_input::InputArgs;
 
-use super::{DiagnosticsArgs, InputArgs, TextFormat};
+use super::{DiagnosticsArgs, TextFormat};
 
 pub(super) const STATUS_EXAMPLES: &str = "\
 Examples:

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_diagnostics::render::{ReportVersion, to_report};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId};
+use kubefoundry_input as input;
 use kubefoundry_reports::config::{ConfigReport, ResolvedOption};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
-use super::{CommandError, Run};
 use crate::args::{ConfigArgs, FailOn, TextFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input;
+use crate::run::{CommandError, Run};
 use crate::style::printable;
 use crate::table::{Cell, table};
 
@@ -22,7 +22,8 @@ use crate::table::{Cell, table};
 const IDENTITY: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 pub(super) fn run(args: &ConfigArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let run: Run<()> = Run::from_input(input::read_options(args)?, &args.diagnostics.findings, Thoroughness::Needed)?;
+    let input = input::read_options(args.path.as_deref(), args.config.as_deref(), args.isolated)?;
+    let run: Run<()> = Run::from_input(input, &args.diagnostics.findings, Thoroughness::Needed)?;
     run.note_findings(args.diagnostics.diagnostics, console);
     let is_options =
         |(_, source): &(SourceId, &Source)| source.purpose == Purpose::Options && source.name != input::COMMAND_LINE;

@@ -3,17 +3,17 @@
 use kubefoundry_analysis::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_diagnostics::render::{TextStyle, json_findings, to_report};
+use kubefoundry_input as input;
 use kubefoundry_reports::diff::unified_diff;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::append_line;
 use serde_json::{Map, Value};
 
-use super::{CommandError, Run};
 use crate::args::{DriftArgs, FailOn, TextFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input;
 use crate::progress::Progress;
+use crate::run::{CommandError, Run};
 use crate::style::{self, Paint, paint, printable};
 use crate::table::{Cell, table};
 

@@ -8,10 +8,10 @@ use kubefoundry_kubernetes::manifest;
 use kubefoundry_reports::images::ImagesReport;
 use serde_json::Map;
 
-use super::{CommandError, Run};
 use crate::args::{FailOn, ImagesArgs, TextFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
+use crate::run::{CommandError, Run};
 
 pub(super) fn run(args: &ImagesArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let run: Run = Run::new(&args.input, &args.diagnostics.findings, Map::new(), Thoroughness::Needed)?;

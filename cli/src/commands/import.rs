@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_convert::import::{ImportReport, ImportSettings, RefusedObject, import_with};
+use kubefoundry_input::InputArgs;
 use kubefoundry_reports::import as report;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::printable;
 use kubefoundry_yaml::{append, append_line};
 
-use super::{CommandError, exit_status, note_findings, read_input};
-use crate::args::{FailOn, ImportArgs, InputArgs, ObjectFormat};
+use crate::args::{FailOn, ImportArgs, ObjectFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::output;
+use crate::run::{CommandError, exit_status, note_findings, read_input};
 
 pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let input = InputArgs { paths: args.paths.clone(), config: args.config.clone(), ..InputArgs::default() };

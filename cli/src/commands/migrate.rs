@@ -7,17 +7,17 @@ use kubefoundry_convert::migrate::{
     MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
 };
 use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_input::Input;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_reports::migration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{append, append_line};
 
-use super::{CommandError, exit_status, note_findings, read_input};
 use crate::args::{FailOn, MigrateArgs, MigrationFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input::Input;
 use crate::output::input_changes::{ChangedFile, change_inputs};
+use crate::run::{CommandError, exit_status, note_findings, read_input};
 
 /// Reasons why a file cannot be changed.
 #[derive(Debug, thiserror::Error)]

@@ -9,11 +9,12 @@ use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 use kubefoundry_reports::manifests::{self, StreamError};
 use serde_json::{Map, Value};
 
-use super::{CommandError, ReportScope, Run, watch};
+use super::watch;
 use crate::args::{ObjectFormat, RenderArgs};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::output::{self, DirectoryChanges, OutDirError, OutputObject, WrittenFiles};
+use crate::run::{CommandError, ReportScope, Run};
 
 pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     if args.files.watch {

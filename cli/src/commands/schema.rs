@@ -4,10 +4,10 @@ use kubefoundry::schemas::{SCHEMAS, Schema};
 use kubefoundry_crd::upstream;
 use kubefoundry_crd::upstream::SkeletonError;
 
-use super::CommandError;
 use crate::args::{CRDS, SchemaArgs};
 use crate::console;
 use crate::exit::ExitStatus;
+use crate::run::CommandError;
 
 /// The group of another project, whose kind is extended here.
 const FOREIGN_GROUP: &str = "asya.sh";

@@ -7,14 +7,14 @@ use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::Phase;
 use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle, json_findings, to_report};
+use kubefoundry_input::{self as input, Input};
 use kubefoundry_provider::status::{Replicas, StatusPart};
 use kubefoundry_yaml::append_line;
 
-use super::CommandError;
 use crate::args::{Now, ReportFormat, StatusArgs, TextFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input::{self, Input};
+use crate::run::CommandError;
 use crate::style::{Paint, printable};
 use crate::table::{Cell, table};
 

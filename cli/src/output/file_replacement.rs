@@ -9,9 +9,8 @@ use std::fs::{self, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use kubefoundry_input::temporary;
 use tempfile::{Builder, NamedTempFile};
-
-use crate::temporary;
 
 /// Texts that replace files once all of them are written. Dropping it removes the temporary files.
 #[derive(Debug, Default)]

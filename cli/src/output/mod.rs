@@ -3,65 +3,14 @@
 mod file_change;
 pub(crate) mod file_replacement;
 pub(crate) mod input_changes;
+mod object_files;
 mod out_dir;
+mod output_object;
 mod stale_files;
 mod written_files;
 
-use std::borrow::Cow;
-
-use kubefoundry_compiler::pipeline::YamlText;
-use kubefoundry_reports::manifests::json_document;
-use kubefoundry_yaml as yaml;
-use serde_json::Value;
-
-use crate::args::ObjectFormat;
-
 pub(crate) use file_change::DirectoryChanges;
-pub(crate) use out_dir::{
-    OutDirError, plan_changed_files, plan_changes, write_changes, write_imports, write_new_files,
-};
+pub(crate) use object_files::OutDirError;
+pub(crate) use out_dir::{plan_changed_files, plan_changes, write_changes, write_imports, write_new_files};
+pub(crate) use output_object::OutputObject;
 pub(crate) use written_files::WrittenFiles;
-
-/// An object of the output, in the form of the compilation.
-pub(crate) trait OutputObject {
-    /// Formats it as the content of a file.
-    fn file_text(&self, format: ObjectFormat) -> Cow<'_, str>;
-
-    /// Returns it as a value.
-    fn value(&self) -> Cow<'_, Value>;
-}
-
-impl OutputObject for Value {
-    fn file_text(&self, format: ObjectFormat) -> Cow<'_, str> {
-        object_text(self, format).into()
-    }
-
-    fn value(&self) -> Cow<'_, Value> {
-        Cow::Borrowed(self)
-    }
-}
-
-impl OutputObject for YamlText {
-    fn file_text(&self, format: ObjectFormat) -> Cow<'_, str> {
-        match format {
-            ObjectFormat::Yaml => self.as_str().into(),
-            ObjectFormat::Json => object_text(&self.value(), format).into(),
-        }
-    }
-
-    fn value(&self) -> Cow<'_, Value> {
-        Cow::Owned(self.to_value())
-    }
-}
-
-/// Formats one object as the content of a file.
-fn object_text(object: &Value, format: ObjectFormat) -> String {
-    match format {
-        ObjectFormat::Yaml => {
-            let mut out = String::new();
-            yaml::to_yaml(object, &mut out);
-            out
-        }
-        ObjectFormat::Json => json_document(vec![object.clone()]),
-    }
-}

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::path::{Component, Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kubefoundry_compiler::pipeline::OutputRole;
@@ -14,39 +14,17 @@ use kubefoundry_compiler::{Compilation, Output};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::Identity;
-use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use super::file_change::{DirectoryChanges, FileChange};
 use super::file_replacement::{FileReplacement, check_target};
+use super::object_files::{
+    OutDirError, annotation, file_path, output_directory, relative_path, single_object, write_error,
+};
+use super::output_object::{OutputObject, object_text};
+use super::stale_files;
 use super::written_files::{WrittenFiles, environment_of};
-use super::{OutputObject, object_text, stale_files};
 use crate::args::ObjectFormat;
-
-/// Reasons why files cannot be written.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum OutDirError {
-    #[error(
-        "--out-dir cannot place the environment {0}, which is outside of PATH; pass the directory that contains it"
-    )]
-    Environment(String),
-    #[error("--out-dir writes only generated objects; remove output: append or output: replace from the options")]
-    NotGenerated,
-    #[error("{path}: {first} and {second} would be written to the same file")]
-    Collision { path: String, first: String, second: String },
-    #[error("{0}: not overwritten, because it does not contain exactly one object generated from {1}")]
-    ForeignFile(String, String),
-    #[error("{0}: not overwritten, because it exists with another content")]
-    OtherContent(String),
-    #[error("{0}: not overwritten, because it exists; nothing was written")]
-    Exists(String),
-    #[error("{0}: is a symbolic link; kubefoundry does not write through links")]
-    Link(String),
-    #[error("{0}: not a valid file name")]
-    Name(String),
-    #[error("{0}: {1}")]
-    Write(String, io::Error),
-}
 
 /// Compares the files below `directory` with the objects that [`write_changes`] writes to them. With `prune`, files of
 /// objects that are no longer generated are to be removed.
@@ -227,46 +205,6 @@ fn plan_files<O: OutputObject + PartialEq>(
     Ok(changes)
 }
 
-/// Returns the directory for the objects of an output's environment, which is below the output directory as the
-/// environment is below the input.
-pub(super) fn output_directory<O>(
-    directory: &Path,
-    compilation: &Compilation<O>,
-    output: &Output<O>,
-) -> Result<PathBuf, OutDirError> {
-    let Some(environment) = environment_of(compilation, output).map(|environment| &**environment) else {
-        return Ok(directory.to_owned());
-    };
-    // An environment above the input has a name that leads out of the directory.
-    if !Path::new(environment).components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(OutDirError::Environment(environment.to_owned()));
-    }
-    Ok(directory.join(environment))
-}
-
-/// Returns the path of a file below the output directory: `prod/workspace_phi.yaml`.
-pub(super) fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, OutDirError> {
-    file_path(identity.namespace.as_deref(), &identity.kind, &identity.name, format)
-}
-
-fn file_path(namespace: Option<&str>, kind: &str, name: &str, format: ObjectFormat) -> Result<PathBuf, OutDirError> {
-    let extension = match format {
-        ObjectFormat::Yaml => "yaml",
-        ObjectFormat::Json => "json",
-    };
-    let name = format!("{}_{name}.{extension}", kind.to_ascii_lowercase());
-    let mut path = PathBuf::new();
-    for part in namespace.into_iter().chain([name.as_str()]) {
-        // Object names were validated as DNS names, but the safety of paths must not depend on that.
-        let plain = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-        if !plain || part.is_empty() || part.starts_with('.') {
-            return Err(OutDirError::Name(part.to_owned()));
-        }
-        path.push(part);
-    }
-    Ok(path)
-}
-
 /// Reads the existing file at a path, if any. Links below the directory are rejected, because they may lead out of it.
 fn read_existing(directory: &Path, path: &Path) -> Result<Option<Vec<u8>>, OutDirError> {
     let folder = path.parent().filter(|folder| *folder != directory);
@@ -308,20 +246,6 @@ fn was_generated_for_same_owner<O: OutputObject>(text: &str, output: &Output<O>)
     }
 }
 
-/// Returns the object of a text that has exactly one document.
-pub(super) fn single_object(text: &str) -> Option<Value> {
-    let parsed = yaml::parse(text, &yaml::Limits::default());
-    match (parsed.documents.as_slice(), &parsed.failure) {
-        ([document], None) => Some(document.root.to_json()),
-        _ => None,
-    }
-}
-
-/// Returns the value of an annotation.
-pub(super) fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
-    object.pointer("/metadata/annotations")?.get(key)?.as_str()
-}
-
 /// The directories created by this run, innermost last. On drop, those that are still empty are removed.
 struct CreatedDirectories(Vec<PathBuf>);
 
@@ -351,8 +275,4 @@ impl Drop for CreatedDirectories {
 fn describe(identity: &Identity) -> String {
     let Identity { group, kind, name, .. } = identity;
     if group.is_empty() { format!("{kind} {name}") } else { format!("{kind}.{group} {name}") }
-}
-
-pub(super) fn write_error(path: &Path, error: io::Error) -> OutDirError {
-    OutDirError::Write(path.display().to_string(), error)
 }

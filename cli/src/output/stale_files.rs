@@ -16,7 +16,7 @@ use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use super::file_change::{DirectoryChanges, FileChange};
-use super::out_dir::{OutDirError, annotation, output_directory, relative_path, single_object, write_error};
+use super::object_files::{OutDirError, annotation, output_directory, relative_path, single_object, write_error};
 use crate::args::ObjectFormat;
 
 /// The kind whose data must outlive the model.

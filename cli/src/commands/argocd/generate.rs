@@ -5,14 +5,14 @@ use std::path::{Component, Path, PathBuf};
 
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::YamlText;
+use kubefoundry_input::{self as input, workspace};
 
 use super::served_versions::ServedVersions;
 use super::{ArgoCdError, parameters, read_parameters};
 use crate::args::{FailOn, FindingArgs, ReportFormat};
-use crate::commands::{CommandError, Run};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input::{self, workspace};
+use crate::run::{CommandError, Run};
 
 pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     let mut values = read_parameters()?;

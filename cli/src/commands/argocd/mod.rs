@@ -11,13 +11,13 @@ use std::env;
 
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, Source};
+use kubefoundry_input as input;
 use serde_json::Map;
 
-use super::CommandError;
 use crate::args::ArgoCdCommand;
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input;
+use crate::run::CommandError;
 
 /// Reasons why a request of Argo CD fails.
 #[derive(Debug, thiserror::Error)]

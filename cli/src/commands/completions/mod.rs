@@ -5,10 +5,10 @@ mod scripts;
 
 use clap::CommandFactory as _;
 
-use super::CommandError;
 use crate::args::{Args, CompletionsArgs};
 use crate::console;
 use crate::exit::ExitStatus;
+use crate::run::CommandError;
 
 /// The name of the program.
 const PROGRAM: &str = "kubefoundry";

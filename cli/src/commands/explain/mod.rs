@@ -19,13 +19,10 @@ use kubefoundry_reports::analyses::Located;
 use kubefoundry_reports::{decisions, graph};
 use serde_json::{Map, Value};
 
-pub(crate) use code::CodeError;
-pub(crate) use field::FieldError;
-
-use super::{CommandError, Run};
 use crate::args::{ExplainArgs, ExplanationFormat, FailOn};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
+use crate::run::{CommandError, Run};
 use crate::style::{Paint, paint, printable};
 
 /// Reasons why `--trace`, `--rules` or `--why-not` prints no report.

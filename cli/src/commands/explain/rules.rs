@@ -7,8 +7,8 @@ use kubefoundry_reports::analyses::RuleReport;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::append_line;
 
-use super::Run;
 use crate::args::{ExplainArgs, ExplanationFormat};
+use crate::run::Run;
 use crate::style::{Paint, count, paint, printable};
 use crate::table::{Cell, table};
 

@@ -8,8 +8,9 @@ use kubefoundry_reports::analyses::{Located, TraceReport};
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::{append, append_line};
 
-use super::{ReportError, Run, locate_reports, title};
+use super::{ReportError, locate_reports, title};
 use crate::args::{ExplainArgs, ExplanationFormat};
+use crate::run::Run;
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 

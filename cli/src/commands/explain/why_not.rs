@@ -7,8 +7,9 @@ use kubefoundry_diagnostics::render::{ReportVersion, TextStyle, to_report};
 use kubefoundry_reports::analyses::WhyNotReport;
 use kubefoundry_yaml::append_line;
 
-use super::{ReportError, Run, locate_reports, title};
+use super::{ReportError, locate_reports, title};
 use crate::args::ExplanationFormat;
+use crate::run::Run;
 use crate::style::{Paint, paint, printable};
 
 /// Formats the answer for each ModelDeployment.

@@ -13,10 +13,10 @@ use serde_json::Map;
 
 pub(super) use figures::format_parts;
 
-use super::{CommandError, Run};
 use crate::args::{FailOn, FitArgs, TableFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
+use crate::run::{CommandError, Run};
 
 /// A worker of a deployment.
 struct FitRow<'r> {

@@ -25,11 +25,11 @@ use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_provider::Provider;
 use kubefoundry_yaml::text::{one_line, one_of, printable};
 
-use super::CommandError;
 use crate::args::{CiSystem, InitArgs};
 use crate::console;
 use crate::exit::ExitStatus;
 use crate::output::{OutDirError, write_new_files};
+use crate::run::CommandError;
 use ci_files::{ACTION, ci_file};
 use documents::{Deployment, TOKEN_SECRET, engine_name};
 use gpu_suggestion::{REFERENCE, suggest_gpus};

@@ -6,10 +6,10 @@ use kubefoundry_compiler::pipeline::{IgnoringObject, ignoring_objects};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_input::Sides;
 
 use super::baseline::Baseline;
-use crate::commands::CommandError;
-use crate::input::git::Sides;
+use crate::run::CommandError;
 
 /// Reads a baseline: that of the old side if the repository has the file.
 pub(super) fn read_baseline(path: &Path, sides: Option<&Sides>) -> Result<Baseline, CommandError> {

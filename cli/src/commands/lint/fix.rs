@@ -9,11 +9,11 @@ use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Fix};
 use kubefoundry_editor::fixes::breaks_syntax;
+use kubefoundry_input::Input;
 use kubefoundry_reports::diff::unified_diff;
 use kubefoundry_yaml::edit::apply_groups;
 
 use super::fixes_in_files;
-use crate::input::Input;
 use crate::output::input_changes::{ChangedFile, InputChangeError, change_inputs};
 
 /// A fix can reveal a finding with another fix: once a misspelled field is corrected, its value is checked, too. If

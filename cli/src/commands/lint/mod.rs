@@ -12,18 +12,16 @@ use kubefoundry::registry;
 use kubefoundry_compiler::{Thoroughness, pipeline};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::render::{self as diagnostics, Checkout, TestCase};
+use kubefoundry_input::{self as input, BuildArgs, Input, InputArgs, Sides};
 use serde_json::{Map, Value};
-
-pub(crate) use baseline::BaselineError;
 
 use self::base::{is_ignored_in_base, read_baseline};
 use self::baseline::{Baseline, Matches};
-use super::{CommandError, ReportOptions, ReportScope, Run, read_with, read_with_progress, watch};
-use crate::args::{BuildArgs, FailOn, InputArgs, LintArgs, LintFormat, ReportFormat};
+use super::watch;
+use crate::args::{FailOn, LintArgs, LintFormat, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input::git::Sides;
-use crate::input::{self, Input};
+use crate::run::{CommandError, ReportOptions, ReportScope, Run, read_with, read_with_progress};
 use crate::style;
 
 /// The report of `lint` is its output.

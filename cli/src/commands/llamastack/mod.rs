@@ -6,11 +6,9 @@ mod wheel_archive;
 
 use std::ffi::OsString;
 
-use super::CommandError;
 use crate::args::LlamaStackCommand;
 use crate::exit::ExitStatus;
-
-pub(crate) use validate_provider::LlamaStackError;
+use crate::run::CommandError;
 
 pub(super) fn run(command: &LlamaStackCommand) -> Result<ExitStatus, CommandError> {
     match command {

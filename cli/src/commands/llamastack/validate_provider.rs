@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use kubefoundry_llamastack::package::{self, Bundled, Contents, MetadataError, Package, Wheel};
 
-use super::super::CommandError;
 use super::wheel_archive;
 use crate::args::ValidateProviderArgs;
 use crate::console;
 use crate::exit::ExitStatus;
+use crate::run::CommandError;
 use crate::style;
 
 /// Reasons why a package cannot be checked.

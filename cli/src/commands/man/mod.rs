@@ -8,11 +8,11 @@ use clap::{Arg, ArgAction, ArgGroup, Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
 
-use super::CommandError;
 use crate::args::{Args, ManArgs};
 use crate::console;
 use crate::exit::ExitStatus;
 use crate::output::file_replacement::FileReplacement;
+use crate::run::CommandError;
 
 /// Reasons why a page cannot be printed or written.
 #[derive(Debug, thiserror::Error)]

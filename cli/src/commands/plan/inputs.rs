@@ -6,13 +6,12 @@ use kubefoundry_analysis::plan::{choices_made, stored_choices};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{YamlText, compile_keeping};
 use kubefoundry_composition::BUILTIN;
+use kubefoundry_input::{self as input, Assignment, InputArgs, Pipes, Sides};
 use serde_json::{Map, Value};
 
-use crate::args::{ApplierChoice, Assignment, FailOn, InputArgs, PlanArgs};
-use crate::commands::{CommandError, Run};
-use crate::input::git::Sides;
-use crate::input::{self, Pipes};
+use crate::args::{ApplierChoice, FailOn, PlanArgs};
 use crate::progress::Progress;
+use crate::run::{CommandError, Run};
 
 /// Reasons why there is no plan.
 #[derive(Debug, thiserror::Error)]

@@ -12,10 +12,10 @@ use kubefoundry_reports::plan::{PlanContext, json, mark_new};
 
 pub(crate) use inputs::PlanUsageError;
 
-use super::{CommandError, Run};
 use crate::args::{ApplierChoice, PlanArgs, PlanFailOn, ReportFormat, TableFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
+use crate::run::{CommandError, Run};
 use crate::style::count;
 
 pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, CommandError> {

@@ -16,15 +16,13 @@ use kubefoundry_compiler::recompiler::Recompiler;
 use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_input::{self as input, Input, InputArgs, KnownBuilds, temporary};
 use serde_json::{Map, Value};
 
-use super::{CommandError, ReportScope, Run};
-use crate::args::InputArgs;
-use crate::console;
+use crate::console::{self, StdoutError};
 use crate::exit::ExitStatus;
-use crate::input::{self, Input, KnownBuilds};
+use crate::run::{CommandError, ReportScope, Run};
 use crate::style;
-use crate::temporary;
 use burst::{Burst, ChangedPaths};
 use observed::{Change, ObservedFiles};
 
@@ -135,7 +133,7 @@ fn show_input<O: OutputForm>(
             let input = Input { sources, origins, ..rest };
             Ok(is_whole.then_some(KnownInput { input, shown: Some(compilation) }))
         }
-        Err(CommandError::Stdout(error)) => Err(error.into()),
+        Err(error) if error.is::<StdoutError>() => Err(error),
         Err(error) => {
             print_error(&error);
             Ok(None)

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::options;
 use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_input::{self as input, Input, InputArgs};
 use notify::{EventHandler, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::WatchError;
-use crate::args::InputArgs;
-use crate::input::{self, Input};
 
 /// What a change means for the input.
 pub(super) enum Change {

@@ -6,7 +6,7 @@ use kubefoundry_compiler::Decision;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
 
-use crate::commands::Run;
+use crate::run::Run;
 use kubefoundry_reports::graph::{Diagram, MAX_DEPLOYMENTS};
 use kubefoundry_reports::run::{LocatedDecision, SourceLocator};
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kubefoundry_diagnostics::Severity;
+use kubefoundry_input::checked_out_commit;
 
 use super::entry::Entry;
 use super::gpus::GpuSum;
-use crate::input::git;
 use crate::style::count;
 use kubefoundry_reports::page::Text;
 use kubefoundry_yaml::{append, append_line};
@@ -37,7 +37,7 @@ pub(super) fn write_source(out: &mut String, paths: &[PathBuf]) {
         (Some(_), 0) => append!(out, "<p>Input: {named}"),
         (Some(_), more) => append!(out, "<p>Input: {named} and {}", count(more, "other path")),
     }
-    if let Some(commit) = first.and_then(|path| git::checked_out_commit(path)) {
+    if let Some(commit) = first.and_then(|path| checked_out_commit(path)) {
         let short = commit.get(..COMMIT_DIGITS).unwrap_or(&commit);
         append!(out, "; the checked-out commit is <code>{}</code>", Text(short));
     }

@@ -18,7 +18,7 @@ use kubefoundry_reports::run::{LocatedDecision, SourceLocator};
 use kubefoundry_yaml::{append, append_line};
 use sha2::{Digest as _, Sha256};
 
-use super::Run;
+use crate::run::Run;
 use filter::Filters;
 
 /// Formats the page: an index of all deployments, the findings that belong to none of them, and a section for each.
