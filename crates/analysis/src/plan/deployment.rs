@@ -15,7 +15,9 @@ use super::report::{
 };
 use super::{PlanInput, interface, kept, selection};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::{Decision, GpuCount, InputDocument, ListItems, Output, Renderer, YamlText};
+use kubefoundry_compiler::pipeline::{
+    Decision, Engine, EnginePart, GpuCount, InputDocument, InputValues, Output, YamlText,
+};
 use kubefoundry_deployment::ir::Role;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::ObjectRef;
@@ -36,14 +38,17 @@ const LARGE_DOCUMENT_BYTES: usize = 64 * 1024;
 
 /// Shared inputs of the plans of all deployments.
 pub(super) struct PlanContext<'s> {
-    pub(super) old: Renderer<'s>,
-    pub(super) new: Renderer<'s>,
-    /// List items of both runs, which a renderer cannot read on their own.
-    pub(super) old_items: ListItems,
-    pub(super) new_items: ListItems,
+    pub(super) old: PlanSide<'s>,
+    pub(super) new: PlanSide<'s>,
     /// Changed options, provider configurations and CRDs.
     pub(super) changes: Vec<AtomicChange>,
     pub(super) applier: Applier,
+}
+
+/// What renders the deployments of one run again.
+pub(super) struct PlanSide<'s> {
+    pub(super) engine: Engine<'s>,
+    pub(super) values: InputValues<'s>,
 }
 
 /// A deployment as one run compiled it.
@@ -160,9 +165,8 @@ fn plan_single(side: &RunDeployment<'_>, action: Action, context: &PlanContext<'
         let (old, new) = if is_new { (None, position) } else { (position, None) };
         ObjectPlan { object: object.clone(), action, old, new }
     };
-    let (renderer, items) =
-        if is_new { (&context.new, &context.new_items) } else { (&context.old, &context.old_items) };
-    let sequences = side.knows_gpus().then(|| capacity(side, &document(side, renderer, items).0, renderer)).flatten();
+    let PlanSide { engine, values } = if is_new { &context.new } else { &context.old };
+    let sequences = side.knows_gpus().then(|| capacity(side, &document(side, values).0, engine)).flatten();
     let (old_sequences, new_sequences) = if is_new { (None, sequences) } else { (sequences, None) };
     let deployment = DeploymentPlan {
         capacity: CapacityChange::between(old_sequences, new_sequences),
@@ -200,7 +204,7 @@ fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
 /// Plans a deployment that both runs have: finds its changes, attributes the effects to them, and classifies each
 /// effect.
 fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanContext<'_>) -> PlannedDeployment {
-    let kept = || kept::kept_provider(new, || document(new, &context.new, &context.new_items).0, context);
+    let kept = || kept::kept_provider(new, || document(new, &context.new.values).0, context);
     let unchanged = || PlannedDeployment {
         deployment: DeploymentPlan {
             kept: kept(),
@@ -216,8 +220,8 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     if renders_as_before && old.text() == new.text() {
         return unchanged();
     }
-    let (before, old_is_live) = document(old, &context.old, &context.old_items);
-    let (after, _) = document(new, &context.new, &context.new_items);
+    let (before, old_is_live) = document(old, &context.old.values);
+    let (after, _) = document(new, &context.new.values);
     let max_changes = match old.text().into_iter().chain(new.text()).map(str::len).max() {
         Some(LARGE_DOCUMENT_BYTES..) => MAX_CHANGES_OF_LARGE_DOCUMENT,
         _ => MAX_CHANGES,
@@ -240,10 +244,16 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     let input_changes =
         fields.into_iter().map(Box::new).map(AtomicChange::Field).chain(context.changes.iter().cloned()).collect();
     let states = StatePair {
-        old: DeploymentState { renderer: &baseline.renderer, document: &before, objects: &baseline.objects },
-        new: DeploymentState { renderer: &context.new, document: &after, objects: &new_objects },
-        original_renderer: &context.old,
-        behaviors: context.new.composition().find_provider(&new.provider()).map(|provider| provider.info().behaviors),
+        old: DeploymentState { engine: &baseline.engine, document: &before, objects: &baseline.objects },
+        new: DeploymentState { engine: &context.new.engine, document: &after, objects: &new_objects },
+        original_engine: &context.old.engine,
+        behaviors: context
+            .new
+            .engine
+            .options()
+            .composition
+            .find_provider(&new.provider())
+            .map(|provider| provider.info().behaviors),
     };
     let mut changes = attribute(&states, input_changes, &output_changes);
     if old_is_live {
@@ -276,7 +286,7 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     });
     let objects_class = changes.iter().map(|change| change.class).max().unwrap_or(ChangeClass::None);
     let [endpoint, model_name] = interface::changes(
-        context.new.composition(),
+        context.new.engine.options().composition,
         (old.decision, &baseline.objects),
         (new.decision, &new_objects),
         objects_class,
@@ -284,14 +294,17 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     let deployment = DeploymentPlan {
         class: [&endpoint, &model_name].into_iter().flatten().map(|change| change.class).max().max(Some(objects_class)),
         selection: selection::selection_change(
-            (old.decision, &before, &context.old),
-            (new.decision, &after, &context.new),
+            (old.decision, &before, &context.old.engine),
+            (new.decision, &after, &context.new.engine),
         ),
         endpoint,
         model_name,
         kept: kept(),
         gpus,
-        capacity: CapacityChange::between(capacity(old, &before, &context.old), capacity(new, &after, &context.new)),
+        capacity: CapacityChange::between(
+            capacity(old, &before, &context.old.engine),
+            capacity(new, &after, &context.new.engine),
+        ),
         changes,
         objects: object_plans(old, new),
         old: Some(old.position),
@@ -303,11 +316,11 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
 
 /// Returns for how many sequences of the full context a deployment has place. Runs do not keep what that depends on, so a
 /// deployment whose GPUs are known is rendered once more.
-fn capacity(side: &RunDeployment<'_>, document: &Value, renderer: &Renderer<'_>) -> Option<Capacity> {
+fn capacity(side: &RunDeployment<'_>, document: &Value, engine: &Engine<'_>) -> Option<Capacity> {
     if !side.knows_gpus() {
         return None;
     }
-    let rendered = renderer.render(document, Thoroughness::Everything)?;
+    let rendered = engine.render(document, Thoroughness::Everything)?;
     let generating = rendered.decision.workers.iter().filter(|worker| worker.role != Role::Prefill.as_str());
     let capacities = generating.map(WorkerFit::capacity);
     let sum = |sum: Capacity, (fewest, most): (u64, u64)| Capacity {
@@ -318,8 +331,8 @@ fn capacity(side: &RunDeployment<'_>, document: &Value, renderer: &Renderer<'_>)
 }
 
 /// Returns the document of a deployment as its author writes it, and whether a cluster returned it, with more fields.
-fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems) -> (Value, bool) {
-    let mut document = side.input.and_then(|input| renderer.document(input, items)).unwrap_or_default();
+fn document(side: &RunDeployment<'_>, values: &InputValues<'_>) -> (Value, bool) {
+    let mut document = side.input.and_then(|input| values.get(input)).unwrap_or_default();
     let is_live = document.pointer("/metadata/uid").is_some();
     server_fields::remove(&mut document);
     if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -399,7 +412,7 @@ fn leaves_out_default(change: &Change) -> bool {
 
 /// The old state in the form that is compared with the new one.
 struct Baseline<'s> {
-    renderer: Renderer<'s>,
+    engine: Engine<'s>,
     objects: Vec<Object>,
     /// The change of the main object's CRD version, if there is one.
     version: Option<RenderedChange>,
@@ -414,15 +427,19 @@ fn choose_baseline<'s>(
     context: &PlanContext<'s>,
 ) -> Baseline<'s> {
     let main = |side: &RunDeployment<'_>| side.decision.objects.last().cloned();
-    let unconverted = || Baseline { renderer: context.old.clone(), objects: old.objects(), version: None };
+    let old_engine = &context.old.engine;
+    let unconverted = || Baseline { engine: old_engine.clone(), objects: old.objects(), version: None };
     let (Some(old_main), Some(new_main)) = (main(old), main(new)) else { return unconverted() };
     if !is_same(&old_main, &new_main) || old_main.api_version == new_main.api_version {
         return unconverted();
     }
-    let with_crd_version = |renderer: Renderer<'s>| renderer.with_crd_version(&old.provider(), &new_main.api_version);
+    let in_new_version = old_engine.with_options(|options| {
+        options.crd_versions.insert(old.provider(), new_main.api_version.to_string());
+    });
     // The CRDs of the old run may lack the new version, so those of the new run are tried next.
-    for renderer in [with_crd_version(context.old.clone()), with_crd_version(context.old.with_crds_of(&context.new))] {
-        if let Some(rendered) = renderer.render(before, Thoroughness::Needed) {
+    let with_new_crds = in_new_version.with(EnginePart::Crds, &context.new.engine);
+    for engine in [in_new_version, with_new_crds] {
+        if let Some(rendered) = engine.render(before, Thoroughness::Needed) {
             let version = RenderedChange {
                 object: new_main.clone(),
                 is_main: true,
@@ -430,7 +447,7 @@ fn choose_baseline<'s>(
                 before: Some(Value::from(&*old_main.api_version)),
                 after: Some(Value::from(&*new_main.api_version)),
             };
-            return Baseline { renderer, objects: rendered.objects, version: Some(version) };
+            return Baseline { engine, objects: rendered.objects, version: Some(version) };
         }
     }
     unconverted()
@@ -462,12 +479,13 @@ fn changes_identity(old: &RunDeployment<'_>, new: &RunDeployment<'_>, changes: &
 /// Applies the CRD validation rules of the cluster. A change that they reject is refused, even if the provider's table
 /// has another reaction.
 fn apply_crd_rules(changes: &mut [Change], states: &StatePair<'_, '_>) {
+    let Some(crds) = states.new.engine.crds() else { return };
     for (object, new) in states.new.objects {
         let Some((_, old)) = states.old.objects.iter().find(|(other, _)| is_same(object, other)) else { continue };
         if old == new {
             continue;
         }
-        for (path, message) in states.new.renderer.check_change(old, new) {
+        for (path, message) in crds.check_change(old, new) {
             let path = path.to_string();
             let affected = changes.iter_mut().flat_map(|change| &mut change.outputs);
             let affected = affected.filter(|output| output.object == *object && overlap(&output.path, &path));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::prepared::InputDeployment;
+use super::attempt::InputDeployment;
 use super::probe::{Fate, Probe, classify_effect, is_about, is_empty_value};
 use crate::codes;
 use kubefoundry_cel as cel;

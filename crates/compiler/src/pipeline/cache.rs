@@ -8,7 +8,7 @@
 //!
 //! A text is cached by document if it can be split ([`split`]), and as a whole otherwise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::accounting::{Accounting, DeploymentPattern, SilentFields};
-use super::context::configure;
+use super::compilation::Compilation;
+use super::compile::{Run, compile_with};
+use super::decision::Providers;
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
 use super::form::OutputForm;
-use super::patch_judge;
 use super::results::{DocumentResults, TextPosition};
 use super::rule_steps::allowance;
-use super::run::Run;
 use super::scan::{ReadPlan, Scan, is_same_text};
 use super::set;
 use super::split::{self, TextPart};
@@ -39,9 +39,68 @@ use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::fingerprint::sha256;
 
+/// Runs the whole pipeline like [`compile_as`](super::compile_as), and keeps the result of each document for the
+/// next run. The results equal those of a fresh run.
+///
+/// A text that is unchanged in a clone of the [`SourceSet`] of the last run is not even read; of other texts, the
+/// documents with the same bytes are not transformed. Options, provider configurations, kustomizations and CRDs decide
+/// about all documents of their environment.
+///
+/// ```
+/// use kubefoundry_composition::BUILTIN;
+/// use kubefoundry_compiler::Thoroughness;
+/// use kubefoundry_compiler::pipeline::{Cache, YamlText};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// let mut sources = SourceSet::default();
+/// let ids = ["phi", "llama"].map(|name| sources.add(name, format!("
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {{name: {name}}}
+/// spec: {{model: {{id: org/{name}}}, engine: {{type: vllm}}, resources: {{gpu: {{count: 1}}}}}}
+/// ")));
+/// let mut cache = Cache::<YamlText>::default();
+/// cache.compile(&BUILTIN, &sources, Thoroughness::Needed);
+/// assert_eq!(cache.mapped_documents(), 2);
+/// sources.set_text(ids[1], sources.get(ids[1]).text.replace("count: 1", "count: 2"));
+/// assert_eq!(cache.compile(&BUILTIN, &sources, Thoroughness::Needed).decisions[1].gpus[0].count, 2);
+/// assert_eq!(cache.mapped_documents(), 1);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Cache<O = Value> {
+    /// The results of the last run, by environment.
+    environments: BTreeMap<Option<Arc<str>>, ResultCache<O>>,
+}
+
+impl<O> Default for Cache<O> {
+    fn default() -> Self {
+        Self { environments: BTreeMap::new() }
+    }
+}
+
+impl<O: OutputForm> Cache<O> {
+    /// Compiles the sources, which bring their own options, configurations and CRDs.
+    pub fn compile(
+        &mut self,
+        composition: &'static Composition,
+        sources: &SourceSet,
+        thoroughness: Thoroughness,
+    ) -> Compilation<O> {
+        let names: BTreeSet<&str> = sources.environments().iter().filter_map(|it| it.label()).collect();
+        self.environments.retain(|name, _| name.as_deref().is_none_or(|name| names.contains(name)));
+        compile_with(composition, sources, thoroughness, None, |run, name| {
+            self.environments.entry(name.cloned()).or_default().results(run)
+        })
+    }
+
+    /// Returns the number of documents that the last run transformed or classified because no cached result applied.
+    pub fn mapped_documents(&self) -> usize {
+        self.environments.values().map(|cache| cache.mapped).sum()
+    }
+}
+
 /// Results of documents, by a key of everything that they depend on.
 #[derive(Clone)]
-pub(crate) struct ResultCache<O = Value> {
+struct ResultCache<O = Value> {
     /// The results of a run whose objects are kept for transformations of a set: they stay values until its end.
     of_set: UnitCache<Value>,
     /// The results of any other run.
@@ -128,15 +187,10 @@ impl<O> fmt::Debug for ResultCache<O> {
 }
 
 impl<O: OutputForm> ResultCache<O> {
-    /// Returns the number of documents that the last run transformed instead of taking them from the cache.
-    pub(crate) fn mapped(&self) -> usize {
-        self.mapped
-    }
-
     /// Returns the results of a run, equal to those of [`Run::results`], with cached results for unchanged documents.
-    pub(super) fn results<'r>(&mut self, run: &'r Run<'_>) -> DocumentResults<'r, O> {
+    fn results<'s>(&mut self, run: &Run<'s>) -> DocumentResults<'s, O> {
         let before = mem::replace(&mut self.sources, run.sources.clone());
-        let plan = ReadPlan::again(run.sources, run.options, &mut self.scan, &before);
+        let plan = ReadPlan::again(run.sources, &run.groundwork.options, &mut self.scan, &before);
         let results = if plan.keeps_set {
             self.alone = UnitCache::default();
             let results = self.of_set.results(run, &plan, &before, set::transform);
@@ -159,32 +213,20 @@ impl<O: OutputForm> UnitCache<O> {
     /// Returns the results of a run and the number of documents that it transformed, or `None` if results depend on the
     /// order of objects, so that nothing can be cached. `before` are the texts of the last run. `finish` gets the results
     /// of all documents.
-    fn results<'r>(
+    fn results<'s>(
         &mut self,
-        run: &'r Run<'_>,
+        run: &Run<'s>,
         plan: &ReadPlan,
         before: &SourceSet,
-        finish: impl FnOnce(&mut DocumentResults<'r, O>, &Environment<'_>),
-    ) -> Option<(DocumentResults<'r, O>, usize)> {
-        let Run { sources, schemas, skeletons, options, thoroughness, .. } = *run;
+        finish: impl FnOnce(&mut DocumentResults<'s, O>, &Environment<'_>),
+    ) -> Option<(DocumentResults<'s, O>, usize)> {
+        let Run { sources, ref groundwork, thoroughness } = *run;
+        let options = &*groundwork.options;
         let environment_key = environment_key(run, plan);
         // Every unit depends on the environment, so a change of it invalidates all of them.
         let known = Some(mem::take(self)).filter(|cache| cache.environment == environment_key).unwrap_or_default();
-        let mut survey = Survey::new(sources, options, plan);
-        let mut configuration = options.composition.configuration(options.rule_limits);
-        let mut problems = configure(&mut configuration, sources, options, &mut survey);
-        survey.diagnostics.append(&mut problems);
-        let environment = Environment {
-            configuration: &configuration,
-            schemas,
-            skeletons,
-            patch_skeletons: skeletons,
-            options,
-            thoroughness,
-            chosen: None,
-            kept_choices: None,
-            patch_judge: Some(patch_judge::judge),
-        };
+        let (engine, mut survey) = groundwork.configure(sources, plan, Providers::All);
+        let environment = engine.environment(thoroughness);
         let mut read_documents = mem::take(&mut survey.read_documents);
         let reports_silent_fields = thoroughness != Thoroughness::Needed;
         let mut pass = CachePass {
@@ -214,7 +256,7 @@ impl<O: OutputForm> UnitCache<O> {
             return None;
         }
         *self = Self { environment: environment_key, texts };
-        survey.diagnostics.drain(..).for_each(|finding| results.findings.add(finding));
+        survey.report(&mut results.findings);
         finish(&mut results, &environment);
         results.read_failures.append(survey.read_failures);
         results.configured.append(&mut survey.configured);

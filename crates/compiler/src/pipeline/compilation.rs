@@ -16,7 +16,7 @@ use kubefoundry_kubernetes::manifest::Identity;
 
 /// The result of a run. It must not be used as output if [`Compilation::has_errors`].
 ///
-/// What a [`Recompiler`](crate::recompiler::Recompiler) keeps for the next run is shared with it.
+/// What a [`Cache`](super::Cache) keeps for the next run is shared with it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compilation<O = Value> {

@@ -1,6 +1,8 @@
 //! Checks generated objects against the CRDs of the input: whether their kinds are installed, and whether they are
 //! valid.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::builtin_schemas::{SERVE_CONFIG, check_serve_config};
@@ -19,8 +21,8 @@ const FIELD_NOT_IN_SCHEMA_HELP: &str =
     "install a CRD that has the field, write another version of it (--crd-version), or remove what needs the field";
 
 /// The CRDs of the input, as transformations query them.
-#[derive(Debug)]
-pub(super) struct CrdSchemas<'c>(pub(super) &'c Crds<'c>);
+#[derive(Debug, Clone)]
+pub(super) struct CrdSchemas<'c>(pub(super) Arc<Crds<'c>>);
 
 impl InstalledSchemas for CrdSchemas<'_> {
     fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::survey::Survey;
 use crate::cluster_snapshot::nodes::read_nodes;
 use crate::codes;
 use crate::options::Options;
@@ -111,18 +110,6 @@ fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut V
         // A policy that the user names replaces that of a file beside the input, which is not a mistake then.
         diagnostics.retain(|diagnostic| diagnostic.code.id != codes::POLICY_FROM_INPUT.id);
     }
-}
-
-/// Reads the provider configurations in texts and in options. Returns their problems.
-pub(super) fn configure(
-    configuration: &mut dyn Configuration,
-    sources: &SourceSet,
-    options: &Options,
-    survey: &mut Survey<'_>,
-) -> Vec<Diagnostic> {
-    let mut problems = survey.configure(sources, configuration);
-    survey.configured = configure_inline(configuration, sources, options, &mut problems);
-    problems
 }
 
 /// Reads the provider configurations in options. Returns the options that have any, valid or not.

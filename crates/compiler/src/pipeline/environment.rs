@@ -25,7 +25,7 @@ pub(super) struct Environment<'s> {
     /// An earlier choice of a provider, which is kept.
     pub(super) chosen: Option<&'s PriorChoice>,
     /// The earlier choices of all deployments, in a run that keeps them.
-    pub(super) kept_choices: Option<&'s KeptChoices>,
+    pub(super) kept_choices: &'s KeptChoices,
     /// Reports patches of what a field decides. `None` for an attempt, which only asks what a change of a deployment
     /// would do.
     pub(super) patch_judge: Option<PatchJudge>,
@@ -47,10 +47,24 @@ pub(super) struct PatchedDeployment<'d> {
 }
 
 impl<'s> Environment<'s> {
+    /// Returns the environment for a rendering beside the run. It has no skeletons, because only the run itself reports
+    /// findings from them.
+    pub(super) fn beside_run(mut self, thoroughness: Thoroughness) -> Self {
+        self.thoroughness = thoroughness;
+        self.skeletons = None;
+        self
+    }
+
+    /// Returns the environment for an attempt. It has no judge of patches, which makes attempts itself.
+    pub(super) fn for_attempt(self, thoroughness: Thoroughness) -> Self {
+        let mut environment = self.beside_run(thoroughness);
+        environment.patch_judge = None;
+        environment
+    }
+
     /// Returns the view that the transformation of one object has.
     pub(super) fn context_for(&self, header: &Header) -> RunContext<'s> {
-        let kept = self.kept_choices.and_then(|choices| choices.of(header));
-        RunContext { chosen: self.chosen.or(kept), ..self.context() }
+        RunContext { chosen: self.chosen.or_else(|| self.kept_choices.of(header)), ..self.context() }
     }
 
     /// Returns the view that transformations have.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::suppress::{self, Suppression};
 use crate::codes;
 use crate::options::Options;
+use kubefoundry_diagnostics::render::LineIndex;
+use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Attribute, Code, Diagnostic, Severity};
 
 /// The maximum number of findings of a run, which bounds the memory for an input full of mistakes.
@@ -185,4 +187,27 @@ impl OmittedFindings {
     pub(super) fn suppressed(&self) -> usize {
         self.0.iter().filter(|(_, suppressed, _)| *suppressed).map(|(.., number)| number).sum()
     }
+}
+
+/// Sorts findings by file, line, code, column and text. Findings without a location come first.
+///
+/// ```
+/// use kubefoundry_compiler::pipeline::sort;
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// let mut none = Vec::new();
+/// sort(&mut none, &SourceSet::default());
+/// ```
+pub fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
+    let mut lines: BTreeMap<SourceId, LineIndex<'_>> = BTreeMap::new();
+    for location in diagnostics.iter().filter_map(|diagnostic| diagnostic.location.as_ref()) {
+        lines.entry(location.source).or_insert_with(|| LineIndex::new(&sources.get(location.source).text));
+    }
+    diagnostics.sort_by_cached_key(|diagnostic| {
+        let file_and_line = diagnostic.location.as_ref().map(|location| {
+            let line = lines.get(&location.source).map_or(0, |lines| lines.position(location.span.start).line);
+            (location.source, line)
+        });
+        let span = diagnostic.location.as_ref().map(|location| location.span);
+        (file_and_line, diagnostic.code.id, span, diagnostic.message.clone())
+    });
 }

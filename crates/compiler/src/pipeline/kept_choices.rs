@@ -14,7 +14,7 @@ type Key = (Option<Arc<str>>, Arc<str>);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptChoices {
     choices: BTreeMap<Key, PriorChoice>,
-    environments: BTreeMap<Arc<str>, Self>,
+    environments: BTreeMap<Arc<str>, Arc<Self>>,
 }
 
 impl KeptChoices {
@@ -26,7 +26,9 @@ impl KeptChoices {
     /// Adds the provider that a deployment of an environment keeps.
     pub fn insert(&mut self, environment: Option<&Arc<str>>, object: ObjectRef, choice: PriorChoice) {
         let choices = match environment {
-            Some(environment) => &mut self.environments.entry(Arc::clone(environment)).or_default().choices,
+            Some(environment) => {
+                &mut Arc::make_mut(self.environments.entry(Arc::clone(environment)).or_default()).choices
+            }
             None => &mut self.choices,
         };
         choices.insert((object.namespace, object.name), choice);
@@ -34,7 +36,7 @@ impl KeptChoices {
 
     /// Returns the choices for an environment; without one, those for an input that is not divided. `None` if there are
     /// none.
-    pub fn of_environment(&self, environment: Option<&str>) -> Option<&Self> {
+    pub fn of_environment(self: &Arc<Self>, environment: Option<&str>) -> Option<&Arc<Self>> {
         match environment {
             Some(environment) => self.environments.get(environment),
             None => Some(self),

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::compilation::{Compilation, CompiledEnvironment, Output};
-use super::findings::{RunFindings, deduplicate_run_findings};
-use super::sort;
+use super::findings::{RunFindings, deduplicate_run_findings, sort};
 use crate::options::Options;
 use kubefoundry_diagnostics::source::{Environment, SourceSet};
 use kubefoundry_model::composition::Composition;

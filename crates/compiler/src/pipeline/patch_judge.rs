@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::attempt::{Attempt, InputDeployment};
 use super::document::Document;
 use super::environment::{Environment, PatchedDeployment};
-use super::prepared::{Attempt, InputDeployment};
 use super::probe::change::{FieldChange, apply_edits, variants};
 use super::probe::compare_outputs;
 use super::probe::difference::{OutputDifference, OutputPlace, leaves};

@@ -145,6 +145,11 @@ impl Role {
         Self::Other
     }
 
+    /// Returns whether the document is transformed without a look at others, as ModelDeployments are.
+    pub(super) fn is_transformed_alone(self) -> bool {
+        self.transform().is_some_and(|transform| !transform.needs_set())
+    }
+
     /// Returns the transformation of the document, if it is transformed.
     pub(super) fn transform(self) -> Option<&'static dyn AnyTransform> {
         if let Self::Transformed(transform) = self { Some(transform) } else { None }

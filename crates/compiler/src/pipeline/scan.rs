@@ -6,6 +6,8 @@
 //! `?`). If such a document appears where another order was needed, the run starts again with all texts read first and
 //! all objects kept.
 
+use std::collections::BTreeSet;
+
 use super::kustomize;
 use super::text_map::TextMap;
 use crate::options::Options;
@@ -116,6 +118,13 @@ impl ReadPlan {
         let turn = |source: &Source| if source.purpose.has_resources() { ReadTurn::First } else { ReadTurn::Never };
         let texts = sources.iter().map(|(id, source)| (id, turn(source))).collect();
         Self { texts, keeps_set: true, skips: false, has_input_kinds }
+    }
+
+    /// Returns the plan that reads some texts and ignores all others.
+    pub(super) fn only(sources: &SourceSet, read: &BTreeSet<SourceId>) -> Self {
+        let turn = |id| if read.contains(&id) { ReadTurn::First } else { ReadTurn::Never };
+        let texts = sources.iter().map(|(id, _)| (id, turn(id))).collect();
+        Self { texts, keeps_set: false, skips: false, has_input_kinds: false }
     }
 
     /// Returns whether a text is read before the others.

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::accounting::{self, Accounting};
+use super::attempt::InputDeployment;
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
@@ -25,7 +26,6 @@ use super::form::OutputForm;
 use super::inline_patch;
 use super::map::{self, TransformOutcome};
 use super::operations::{self, PatchSource};
-use super::prepared::InputDeployment;
 use super::results::{DocumentResults, ObjectResult, SetObject};
 use super::role::{InputDocument, Role};
 use super::rule_steps::allowance;

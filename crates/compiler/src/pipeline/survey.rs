@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::Document;
+use super::findings::RunFindings;
 use super::kustomize;
 use super::operations::PatchTarget;
 use super::scan::ReadPlan;
@@ -32,6 +33,8 @@ pub(super) struct Survey<'t> {
     pub(super) configured: BTreeSet<SourceId>,
     /// The findings about these texts.
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// The findings in configurations.
+    pub(super) problems: Vec<Diagnostic>,
     pub(super) read_failures: ReadFailures,
 }
 
@@ -45,6 +48,7 @@ impl<'t> Survey<'t> {
             has_input_kinds: plan.has_input_kinds,
             configured: BTreeSet::new(),
             diagnostics: Vec::new(),
+            problems: Vec::new(),
             read_failures: ReadFailures::default(),
         };
         for (id, source) in sources.iter().filter(|(id, _)| plan.is_first(*id)) {
@@ -86,9 +90,8 @@ impl<'t> Survey<'t> {
         target.flatten()?.as_ref()
     }
 
-    /// Reads the collected configurations. Returns their problems.
-    pub(super) fn configure(&self, sources: &SourceSet, configuration: &mut dyn Configuration) -> Vec<Diagnostic> {
-        let mut problems = Vec::new();
+    /// Reads the collected configurations, and keeps their problems.
+    pub(super) fn configure(&mut self, sources: &SourceSet, configuration: &mut dyn Configuration) {
         for document in self.read_documents.values().flatten() {
             if self.composition.configured_by(&document.header).is_some()
                 && !self.is_patch(sources.get(document.source))
@@ -96,10 +99,14 @@ impl<'t> Survey<'t> {
                 let mut findings = Findings::new(document.scope());
                 document.report_problems(&mut findings);
                 configuration.read(&FieldPath::root(), &mut findings);
-                problems.extend(findings.into_diagnostics());
+                self.problems.extend(findings.into_diagnostics());
             }
         }
-        problems
+    }
+
+    /// Adds the findings about these texts and in configurations to those of a run.
+    pub(super) fn report(&mut self, findings: &mut RunFindings) {
+        self.diagnostics.drain(..).chain(self.problems.drain(..)).for_each(|finding| findings.add(finding));
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::prepared::{Attempt, InputDeployment};
+use super::attempt::{Attempt, InputDeployment};
 use crate::codes;
 use change::{FieldChange, Variant, apply_edits, variants};
 use difference::{OutputDifference, OutputPlace};

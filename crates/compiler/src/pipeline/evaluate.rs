@@ -1,42 +1,28 @@
 //! Evaluates single deployments with the options, provider configurations and CRDs of a cluster.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::accounting::{self, Accounting};
-use super::conformance::CrdSchemas;
-use super::context::{configure, read_crds, read_options};
-use super::decision::{Decision, Providers};
+use super::attempt::{Attempt, InputDeployment};
+use super::decision::Decision;
 use super::document::Document;
-use super::environment::Environment;
+use super::engine::Engine;
 use super::findings::{RunFindings, deduplicate_run_findings};
-use super::kept_choices::KeptChoices;
-use super::patch_judge;
-use super::prepared::{self, Attempt, InputDeployment};
 use super::role::Role;
-use super::rule_steps::allowance;
-use super::scan::ReadPlan;
-use super::skeletons::Skeletons;
 use super::suppress::Suppression;
-use super::survey::Survey;
 use crate::codes;
-use crate::options::Options;
-use kubefoundry_crd::Crds;
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_deployment::wire::ModelDeployment;
-use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_diagnostics::source::Purpose;
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Severity};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
-use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::composition::{Composition, MODELS};
+use kubefoundry_model::composition::MODELS;
 use kubefoundry_model::conformance;
 use kubefoundry_model::select;
-use kubefoundry_model::select::{PriorChoice, StepBudget};
+use kubefoundry_model::select::PriorChoice;
 use kubefoundry_model::validate;
-use kubefoundry_provider::Provider;
 use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -45,21 +31,6 @@ use kubefoundry_yaml::{MappingEntry, Node, Span};
 /// Fields that controllers and the API server write. They do not affect the result and can be most of an object, so
 /// they are dropped before evaluation.
 const REPORTED_FIELDS: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
-
-/// Options, provider configurations and CRDs for evaluating single deployments. It borrows nothing and is cheap to
-/// clone.
-#[derive(Debug, Clone)]
-pub(crate) struct Evaluator {
-    options: Arc<Options>,
-    catalog: Arc<Catalog>,
-    crds: Option<Arc<Crds<'static>>>,
-    /// The schemas to check against without CRDs.
-    skeletons: Arc<Skeletons>,
-    /// The providers that deployments keep.
-    kept_choices: Arc<KeptChoices>,
-    /// The source of deployments in findings. They have no text, so the id is one after those of all sources.
-    source: SourceId,
-}
 
 /// The result of evaluating a deployment.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,101 +63,14 @@ impl Evaluation {
     }
 }
 
-impl Evaluator {
-    /// Creates an evaluator from its parts.
-    pub(super) fn new(options: Options, catalog: Catalog, crds: Option<Crds<'static>>, sources: &SourceSet) -> Self {
-        let source = SourceId(sources.len());
-        Self {
-            options: Arc::new(options),
-            catalog: Arc::new(catalog),
-            crds: crds.map(Arc::new),
-            skeletons: Arc::default(),
-            kept_choices: Arc::default(),
-            source,
-        }
-    }
-
-    /// Reads the options and CRDs of `sources`, without any provider.
-    ///
-    /// # Errors
-    /// Returns the findings in options, or in texts that should contain CRDs.
-    pub(crate) fn read(composition: &'static Composition, sources: &SourceSet) -> Result<Self, Vec<Diagnostic>> {
-        let mut diagnostics = Vec::new();
-        let options = read_options(composition, sources, &mut diagnostics);
-        let crds = read_crds(sources, &options, &mut diagnostics).map(Crds::into_owned);
-        if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
-            return Err(diagnostics);
-        }
-        let catalog = Catalog::without_builtin(composition.providers(), options.rule_limits);
-        Ok(Self::new(options, catalog, crds, sources))
-    }
-
-    /// Returns an evaluator with the provider configurations in `sources`, and the findings in them.
-    pub(crate) fn with_providers(&self, sources: &SourceSet, providers: Providers) -> (Self, Vec<Diagnostic>) {
-        let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(self.options.composition, sources));
-        let mut catalog = prepared::catalog(&self.options, providers);
-        let problems = configure(&mut catalog, sources, &self.options, &mut survey);
-        let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.read_failures.relevant);
-        let source = SourceId(sources.len());
-        (Self { catalog: Arc::new(catalog), source, ..self.clone() }, problems.collect())
-    }
-
-    /// Returns an evaluator with other options.
-    pub(crate) fn with_options(&self, options: Options) -> Self {
-        Self { options: Arc::new(options), ..self.clone() }
-    }
-
-    /// Returns an evaluator with the provider configurations of another one.
-    pub(super) fn with_catalog_of(&self, other: &Self) -> Self {
-        Self { catalog: Arc::clone(&other.catalog), ..self.clone() }
-    }
-
-    /// Returns an evaluator with the CRDs of another one.
-    pub(super) fn with_crds_of(&self, other: &Self) -> Self {
-        Self { crds: other.crds.clone(), ..self.clone() }
-    }
-
-    /// Returns an evaluator in which deployments keep these providers.
-    pub(super) fn with_kept_choices(&self, kept_choices: Arc<KeptChoices>) -> Self {
-        Self { kept_choices, ..self.clone() }
-    }
-
-    pub(super) fn kept_choices(&self) -> &Arc<KeptChoices> {
-        &self.kept_choices
-    }
-
-    pub(crate) fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// Returns the providers that can be selected.
-    pub(crate) fn catalog(&self) -> &Catalog {
-        &self.catalog
-    }
-
-    /// Finds a provider that the program renders.
-    pub(crate) fn find_provider(&self, name: &str) -> Option<&'static dyn Provider> {
-        self.options.composition.find_provider(name)
-    }
-
-    /// Returns the CRDs, if it is known what is installed.
-    pub(crate) fn crds(&self) -> Option<&Crds<'static>> {
-        self.crds.as_deref()
-    }
-
-    /// Evaluates a deployment. `problems` are the findings in provider configurations; they are reported when no
-    /// provider is selected, because they may be the reason.
-    pub(crate) fn evaluate(
-        &self,
-        deployment: &Value,
-        chosen: Option<&PriorChoice>,
-        thoroughness: Thoroughness,
-        problems: &[Diagnostic],
-    ) -> Evaluation {
+impl Engine<'_> {
+    /// Evaluates a deployment. `chosen` is an earlier choice of its provider. If no provider is selected, the findings in
+    /// provider configurations are reported as well, because they may be the reason.
+    pub fn evaluate(&self, deployment: &Value, chosen: Option<&PriorChoice>, thoroughness: Thoroughness) -> Evaluation {
         let mut document = Document::without_text(self.source, user_fields(deployment));
         let mut findings = Findings::new(document.scope());
-        let role = Role::classify(&document, Purpose::Input, false, &self.options, &mut findings);
-        let is_model = role.transform().is_some_and(|transform| !transform.needs_set());
+        let role = Role::classify(&document, Purpose::Input, false, self.options(), &mut findings);
+        let is_model = role.is_transformed_alone();
         if !is_model && !findings.has_errors() {
             let Header { api_version, kind, .. } = &document.header;
             let expected = API_GROUPS.iter().map(ApiGroup::api_version).collect::<Vec<_>>().join(" or ");
@@ -198,7 +82,7 @@ impl Evaluator {
         if !is_model {
             return Evaluation { decision: None, objects: Vec::new(), diagnostics: header_findings };
         }
-        let mut attempt = self.attempt(&document, chosen, thoroughness);
+        let mut attempt = self.transform(&document, chosen, thoroughness);
         if thoroughness != Thoroughness::Needed && attempt.errors().is_empty() {
             let without_effect = self.report_fields_without_effect(&mut document, &attempt.findings);
             attempt.findings.extend(without_effect);
@@ -211,11 +95,15 @@ impl Evaluator {
         let is_undecided = decision.as_ref().is_some_and(|decision| decision.provider().is_none());
         if is_undecided && !findings.has_errors() {
             // An invalid configuration may have been the one that would have won.
-            problems.iter().cloned().for_each(|problem| findings.add(problem));
+            self.problems().iter().cloned().for_each(|problem| findings.add(problem));
         }
         // For a provider that kubefoundry does not render, the result is the ModelDeployment itself, and the caller has
         // it.
-        if decision.as_ref().and_then(Decision::provider).is_some_and(|name| self.find_provider(name).is_none()) {
+        if decision
+            .as_ref()
+            .and_then(Decision::provider)
+            .is_some_and(|name| self.options().composition.find_provider(name).is_none())
+        {
             objects.clear();
         }
         let diagnostics = self.finalize(findings, &document, thoroughness);
@@ -225,46 +113,11 @@ impl Evaluator {
         Evaluation { decision, objects, diagnostics }
     }
 
-    /// Transforms one deployment.
-    pub(super) fn attempt(
-        &self,
-        document: &Document<'_>,
-        chosen: Option<&PriorChoice>,
-        thoroughness: Thoroughness,
-    ) -> Attempt {
-        let schemas = self.schemas();
-        let environment = Environment { thoroughness, chosen, ..self.environment(schemas.as_ref()) };
-        let mut steps = StepBudget::new(allowance(self.options.rule_limits, 0, 1));
-        Attempt::run(document, &environment, &mut steps)
-    }
-
-    fn schemas(&self) -> Option<CrdSchemas<'_>> {
-        self.crds.as_deref().map(CrdSchemas)
-    }
-
-    /// Returns the environment for a deployment that needs no thorough checks and has no earlier choice of a provider.
-    fn environment<'e>(&'e self, schemas: Option<&'e CrdSchemas<'e>>) -> Environment<'e> {
-        let (configuration, options) = (&*self.catalog, &*self.options);
-        let skeletons = (!options.crds).then_some(&*self.skeletons);
-        Environment {
-            configuration,
-            schemas,
-            skeletons,
-            patch_skeletons: skeletons,
-            options,
-            thoroughness: Thoroughness::Needed,
-            chosen: None,
-            kept_choices: Some(&self.kept_choices),
-            patch_judge: Some(patch_judge::judge),
-        }
-    }
-
     /// Reports fields without effect, as `lint` does, unless `reported` already has a finding about them.
     fn report_fields_without_effect(&self, document: &mut Document<'_>, reported: &[Diagnostic]) -> Vec<Diagnostic> {
         let (pattern, work) = accounting::DeploymentPattern::measure(&document.root);
-        let schemas = self.schemas();
-        let environment = self.environment(schemas.as_ref());
-        let mut accounting = Accounting::new(self.options.rule_limits);
+        let environment = self.environment(Thoroughness::Needed);
+        let mut accounting = Accounting::new(self.options().rule_limits);
         let subject = InputDeployment::new(document, &environment);
         accounting.learn(subject.into_iter().map(|subject| (pattern, work, subject)).collect());
         let mut findings = Findings::new(document.scope());
@@ -281,10 +134,10 @@ impl Evaluator {
         document: &Document<'_>,
         thoroughness: Thoroughness,
     ) -> Vec<Diagnostic> {
-        let suppressions = Suppression::from_document(self.options.composition, document).into_iter().collect();
+        let suppressions = Suppression::from_document(self.options().composition, document).into_iter().collect();
         findings.suppress(suppressions, thoroughness != Thoroughness::Needed);
         let stored = findings.into_parts().0.into_iter();
-        let mut diagnostics: Vec<Diagnostic> = stored.filter_map(|finding| self.options.adjust(finding)).collect();
+        let mut diagnostics: Vec<Diagnostic> = stored.filter_map(|finding| self.options().adjust(finding)).collect();
         for finding in &mut diagnostics {
             // Without text there is nothing to fix automatically, so the title of the fix becomes help.
             let fix = finding.fix.take();
@@ -304,7 +157,7 @@ impl Evaluator {
             let api_group = ApiGroup::find(document.header.group())?;
             let reader = &mut Reader::strict(&mut findings).in_group(api_group);
             let wire = ModelDeployment::read(&document.root, &FieldPath::root(), reader)?;
-            let assumptions = select::assumptions(&wire, api_group, &self.catalog);
+            let assumptions = select::assumptions(&wire, api_group, self.catalog());
             validate::validate_with_assumptions(&wire, api_group, assumptions, &mut findings)
         };
         let deployment = read_and_validate();
@@ -313,11 +166,10 @@ impl Evaluator {
 
     /// Chooses the CRD version of a provider, if kubefoundry renders it and a known version is installed.
     pub(crate) fn find_crd_version(&self, provider: &str) -> Option<String> {
-        let provider = self.find_provider(provider)?;
+        let provider = self.options().composition.find_provider(provider)?;
         let root = Node { value: yaml::Value::Null, span: Span::default() };
         let scope = DocumentScope { source: self.source, text: "", document: 0, root: &root, object: None };
-        let schemas = self.schemas();
-        let context = self.environment(schemas.as_ref()).context();
+        let context = self.environment(Thoroughness::Needed).context();
         conformance::choose_crd_version(provider, &context, &mut Findings::new(scope))
     }
 }

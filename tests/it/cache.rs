@@ -1,9 +1,8 @@
-//! A recompiler that compiles the same texts again after edits: the result equals that of a fresh run.
+//! A cache that compiles the same texts again after edits: the result equals that of a fresh run.
 //!
 //! Unlike in the tests of sessions, a text that no edit touches stays the same value in memory, and is not read again.
 
-use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
-use kubefoundry_compiler::recompiler::Recompiler;
+use kubefoundry_compiler::pipeline::{Cache, Compilation, YamlText, compile_as};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use proptest::prelude::*;
@@ -65,21 +64,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_recompiler_gives_what_a_fresh_run_gives_after_any_edits(
+    fn a_cache_gives_what_a_fresh_run_gives_after_any_edits(
         start in proptest::collection::vec(0..texts().len(), 0..8),
         edits in proptest::collection::vec(edits(texts().len()), 1..8),
         thoroughness in thoroughness(),
         is_divided in any::<bool>(),
     ) {
         let mut input = Input::new(start, is_divided);
-        let mut recompiler = Recompiler::<YamlText>::default();
+        let mut cache = Cache::<YamlText>::default();
         for edit in [None].into_iter().chain(edits.iter().map(Some)) {
             if let Some(edit) = edit {
                 input.edit(edit);
             }
             let fresh: Compilation<YamlText> = compile_as(&BUILTIN, &input.sources, thoroughness);
             for _ in 0..2 {
-                let again = recompiler.compile(&BUILTIN, &input.sources, thoroughness);
+                let again = cache.compile(&BUILTIN, &input.sources, thoroughness);
                 prop_assert_eq!(format!("{again:#?}"), format!("{fresh:#?}"));
             }
         }

@@ -4,125 +4,31 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::conformance::CrdSchemas;
-use super::context::{configure, read_crds, read_options};
-use super::decision::{Decision, Providers};
+use super::decision::Decision;
 use super::document::Document;
-use super::environment::{Environment, PatchJudge};
+use super::environment::Environment;
 use super::map::{self, TransformedObject};
-use super::role::Role;
-use super::scan::ReadPlan;
-use super::skeletons::Skeletons;
-use super::survey::Survey;
 use crate::options::Options;
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_deployment::wire::ModelDeployment;
-use kubefoundry_diagnostics::source::{SourceId, SourceSet};
+use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::composition::{Composition, MODELS};
+use kubefoundry_model::composition::MODELS;
 use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::validate;
 use kubefoundry_transform::{InputObject, PatchedObject, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// A run whose input has been read, before its first deployment is transformed.
-pub struct PreparedRun<'p> {
-    environment: &'p Environment<'p>,
-    catalog: &'p Catalog,
-    /// The deployments of the input, in order.
-    deployments: Vec<&'p Document<'p>>,
-}
-
-/// Reads the input of a run and passes it to `work`.
-///
-/// # Errors
-/// The errors of options or configurations, which every run reports as well.
-pub(crate) fn with_prepared_run<T>(
-    composition: &'static Composition,
-    sources: &SourceSet,
-    providers: Providers,
-    patch_judge: PatchJudge,
-    work: impl FnOnce(&PreparedRun<'_>) -> T,
-) -> Result<T, Vec<Diagnostic>> {
-    let mut diagnostics = Vec::new();
-    let options = read_options(composition, sources, &mut diagnostics);
-    let is_error = |finding: &Diagnostic| finding.severity == Severity::Error;
-    if diagnostics.iter().any(is_error) {
-        return Err(diagnostics);
-    }
-    let crds = read_crds(sources, &options, &mut diagnostics);
-    let mut survey = Survey::new(sources, &options, &ReadPlan::everything(composition, sources));
-    let mut catalog = catalog(&options, providers);
-    let problems = configure(&mut catalog, sources, &options, &mut survey);
-    if problems.iter().any(is_error) {
-        survey.diagnostics.extend(problems);
-        return Err(survey.diagnostics);
-    }
-    let schemas = crds.as_ref().map(CrdSchemas);
-    let skeletons = (!options.crds).then(Skeletons::default);
-    let environment = Environment {
-        configuration: &catalog,
-        schemas: schemas.as_ref(),
-        skeletons: None,
-        patch_skeletons: skeletons.as_ref(),
-        options: &options,
-        thoroughness: Thoroughness::Needed,
-        chosen: None,
-        kept_choices: None,
-        patch_judge: Some(patch_judge),
-    };
-    let is_deployment = |document: &&Document<'_>| {
-        let source = sources.get(document.source);
-        let mut findings = Findings::new(document.scope());
-        let role = Role::classify(document, source.purpose, survey.is_patch(source), &options, &mut findings);
-        role.transform().is_some_and(|transform| !transform.needs_set())
-    };
-    let deployments = survey.read_documents.values().flatten().filter(is_deployment).collect();
-    Ok(work(&PreparedRun { environment: &environment, catalog: &catalog, deployments }))
-}
-
-/// Returns the providers that can be selected before any configuration is read.
-pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
-    match providers {
-        Providers::All => options.composition.configuration(options.rule_limits),
-        Providers::Configured => Catalog::without_builtin(options.composition.providers(), options.rule_limits),
-    }
-}
-
-impl<'p> PreparedRun<'p> {
-    /// Returns the deployments of the input, in order.
-    pub fn deployments(&self) -> impl Iterator<Item = InputDeployment<'p>> {
-        let Self { environment, catalog, .. } = *self;
-        self.deployments.iter().map(move |document| InputDeployment { document, environment, catalog })
-    }
-
-    /// Returns the providers that can be selected.
-    pub fn catalog(&self) -> &'p Catalog {
-        self.catalog
-    }
-
-    /// Returns the options of the run.
-    pub fn options(&self) -> &'p Options {
-        self.environment.options
-    }
-
-    /// Runs a deployment that is not part of a text.
-    pub fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
-        let document = Document::without_text(SourceId::default(), root.clone());
-        Attempt::run(&document, &Environment { thoroughness, ..*self.environment }, steps)
-    }
-}
-
 /// A deployment of the input, with the environment to transform it.
 #[derive(Clone, Copy)]
 pub struct InputDeployment<'p> {
     document: &'p Document<'p>,
-    environment: &'p Environment<'p>,
+    environment: Environment<'p>,
     catalog: &'p Catalog,
 }
 
@@ -187,9 +93,9 @@ impl Attempt {
 
 impl<'p> InputDeployment<'p> {
     /// Returns `None` if the configuration of the run is not that of models.
-    pub(super) fn new(document: &'p Document<'p>, environment: &'p Environment<'p>) -> Option<Self> {
+    pub(super) fn new(document: &'p Document<'p>, environment: &Environment<'p>) -> Option<Self> {
         let catalog = Catalog::downcast(environment.configuration)?;
-        Some(Self { document, environment, catalog })
+        Some(Self { document, environment: *environment, catalog })
     }
 
     /// Returns the source of the deployment.
@@ -238,13 +144,7 @@ impl<'p> InputDeployment<'p> {
 
     /// Runs the deployment unchanged.
     pub fn run(&self, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
-        let environment = Environment { thoroughness, skeletons: None, ..*self.environment };
-        Attempt::run(self.document, &environment, steps)
-    }
-
-    /// Returns the environment for attempts. It has no judge of patches, which makes attempts itself. It has no skeletons, because only the real run reports findings from them.
-    fn environment_for(&self, thoroughness: Thoroughness) -> Environment<'p> {
-        Environment { thoroughness, skeletons: None, patch_judge: None, ..*self.environment }
+        Attempt::run(self.document, &self.environment.beside_run(thoroughness), steps)
     }
 
     /// Runs another node in place of the deployment.
@@ -260,11 +160,13 @@ impl<'p> InputDeployment<'p> {
         };
         let object = InputObject { source: *source, text, document: *document, header, root, problems: Vec::new() };
         let document = Document { object, span: self.document.span, item: self.document.item };
-        Attempt::run(&document, &self.environment_for(thoroughness), steps)
+        Attempt::run(&document, &self.environment.for_attempt(thoroughness), steps)
     }
 
     /// Runs the deployment with other options.
     pub(crate) fn attempt_with_options(&self, options: &Options, steps: &mut StepBudget) -> Attempt {
-        Attempt::run(self.document, &Environment { options, ..self.environment_for(Thoroughness::Needed) }, steps)
+        let mut environment = self.environment.for_attempt(Thoroughness::Needed);
+        environment.options = options;
+        Attempt::run(self.document, &environment, steps)
     }
 }
