@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::decision::Decision;
 use super::document::Document;
 use super::environment::Environment;
 use super::map::{self, TransformedObject};
@@ -20,7 +19,7 @@ use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::composition::MODELS;
 use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::validate;
-use kubefoundry_transform::{InputObject, PatchedObject, Thoroughness};
+use kubefoundry_transform::{Decision, InputObject, PatchedObject, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -52,7 +51,7 @@ impl Attempt {
         let (mapped, findings, patched) = (outcome.mapped, outcome.findings, outcome.patched);
         let failed = findings.has_errors();
         let findings = findings.into_diagnostics();
-        let Some(TransformedObject { decision, mut objects }) = mapped else {
+        let Some(TransformedObject { decision, mut objects, .. }) = mapped else {
             return Self { objects: Vec::new(), decision: None, findings, patched };
         };
         let mut decision = Arc::unwrap_or_clone(decision);

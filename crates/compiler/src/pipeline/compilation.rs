@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::decision::{Decision, OutputRole};
+use super::decision::OutputRole;
 use super::kept_choices::KeptChoices;
 use super::role::InputDocument;
 use crate::options::Options;
@@ -13,6 +13,7 @@ use kubefoundry_diagnostics::render::CheckedSchema;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::manifest::Identity;
+use kubefoundry_transform::Decision;
 
 /// The result of a run. It must not be used as output if [`Compilation::has_errors`].
 ///

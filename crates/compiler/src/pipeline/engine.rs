@@ -7,7 +7,7 @@ use super::attempt::{Attempt, InputDeployment};
 use super::compilation::Compilation;
 use super::conformance::CrdSchemas;
 use super::context::{configure_inline, read_crds, read_options};
-use super::decision::{Decision, Providers};
+use super::decision::Providers;
 use super::document::Document;
 use super::environment::Environment;
 use super::kept_choices::KeptChoices;
@@ -24,7 +24,7 @@ use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::composition::Composition;
 use kubefoundry_model::select::{PriorChoice, StepBudget};
-use kubefoundry_transform::Thoroughness;
+use kubefoundry_transform::{Decision, Thoroughness};
 use kubefoundry_yaml::Node;
 use serde_json::Value;
 

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::accounting::{self, Accounting};
 use super::attempt::{Attempt, InputDeployment};
-use super::decision::Decision;
 use super::document::Document;
 use super::engine::Engine;
 use super::findings::{RunFindings, deduplicate_run_findings};
@@ -23,7 +22,7 @@ use kubefoundry_model::conformance;
 use kubefoundry_model::select;
 use kubefoundry_model::select::PriorChoice;
 use kubefoundry_model::validate;
-use kubefoundry_transform::Thoroughness;
+use kubefoundry_transform::{Decision, Thoroughness};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{MappingEntry, Node, Span};

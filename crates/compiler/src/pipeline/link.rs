@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::compilation::Output;
-use super::decision::Decision;
 use super::findings::RunFindings;
 use super::identity_hash::{IdentityHash, RepeatedHashes};
 use super::map::{GeneratedObject, TransformedObject};
@@ -18,7 +17,7 @@ use kubefoundry_diagnostics::{Code, DocumentScope, FieldRef, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_kubernetes::wire::metadata;
-use kubefoundry_transform::ServedName;
+use kubefoundry_transform::{Decision, ServedName};
 use kubefoundry_yaml::{Node, Span, Value};
 
 /// The place where an object occurs first in the input.
@@ -40,7 +39,8 @@ pub(super) fn link<O: Clone>(
     let mut reporter = CollisionReporter { sources, findings };
     let duplicates = report_duplicate_deployments(&deployments, inputs, &mut reporter);
     let deployment_count = deployments.len();
-    let (mut outputs, mut hashes, mut decisions, mut origins) = (
+    let (mut outputs, mut hashes, mut decisions, mut served_names, mut origins) = (
+        Vec::with_capacity(deployment_count),
         Vec::with_capacity(deployment_count),
         Vec::with_capacity(deployment_count),
         Vec::with_capacity(deployment_count),
@@ -48,16 +48,17 @@ pub(super) fn link<O: Clone>(
     );
     for ObjectResult { input, mapped, .. } in deployments {
         let (Some(mapped), Some(document)) = (mapped, inputs.get(input)) else { continue };
-        let TransformedObject { decision, objects } = Arc::unwrap_or_clone(mapped);
+        let TransformedObject { decision, served_name, objects } = Arc::unwrap_or_clone(mapped);
         for GeneratedObject { identity, identity_hash, object, role, .. } in objects {
             hashes.push(identity_hash);
             outputs.push(Output { identity, object, decision: decisions.len(), role });
         }
         decisions.push(decision);
+        served_names.push(served_name);
         // All objects of a duplicate deployment collide; the finding about the deployment covers them.
         origins.push(Some(&**document).filter(|_| !duplicates.contains(&input)));
     }
-    report_duplicate_served_names(&decisions, &origins, &mut reporter);
+    report_duplicate_served_names(&served_names, &origins, &mut reporter);
     report_collisions(&outputs, &hashes, &origins, inputs, &mut reporter);
     (outputs, decisions)
 }
@@ -94,13 +95,13 @@ fn report_duplicate_deployments<O>(
 /// deployments of one model share the name that is derived from its id, and that is how a model moves from one provider
 /// to another.
 fn report_duplicate_served_names(
-    decisions: &[Arc<Decision>],
+    served_names: &[Option<ServedName>],
     origins: &[Option<&InputDocument>],
     reporter: &mut CollisionReporter<'_>,
 ) {
     let mut first_occurrences: BTreeMap<(Option<&str>, &str), (&InputDocument, Span)> = BTreeMap::new();
-    for (decision, origin) in decisions.iter().zip(origins) {
-        let (Some(ServedName { name, path, span }), Some(origin)) = (&decision.served_name, *origin) else { continue };
+    for (served_name, origin) in served_names.iter().zip(origins) {
+        let (Some(ServedName { name, path, span }), Some(origin)) = (served_name, *origin) else { continue };
         match first_occurrences.entry((origin.header.namespace.as_deref(), name)) {
             Entry::Vacant(entry) => drop(entry.insert((origin, *span))),
             Entry::Occupied(first) => {

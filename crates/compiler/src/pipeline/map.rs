@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::conformance::{PatchedName, check_change, check_objects};
-use super::decision::{Decision, OutputRole};
+use super::decision::OutputRole;
 use super::environment::{Environment, PatchedDeployment};
 use super::form::OutputForm;
 use super::identity_hash::IdentityHash;
@@ -18,8 +18,8 @@ use kubefoundry_kubernetes::manifest;
 use kubefoundry_kubernetes::manifest::{Identity, Manifest};
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{
-    AllSettings, AnyTransform, ChangedObject, DecisionFacts, InputObject, ObjectPosition, ObjectSet, PatchedObject,
-    StepBudget, Thoroughness, TransformOutput, owner_reference,
+    AllSettings, AnyTransform, ChangedObject, Decision, InputObject, ObjectPosition, ObjectSet, PatchedObject,
+    ServedName, StepBudget, Thoroughness, TransformOutput, owner_reference,
 };
 
 /// The result of a successful transformation.
@@ -27,13 +27,15 @@ use kubefoundry_transform::{
 pub(super) struct TransformedObject<O> {
     /// The decision, which names the objects.
     pub(super) decision: Arc<Decision>,
+    /// The name that requests give for the model.
+    pub(super) served_name: Option<ServedName>,
     pub(super) objects: Vec<GeneratedObject<O>>,
 }
 
 impl<O> TransformedObject<O> {
     pub(super) fn new(mut decision: Decision, objects: Vec<GeneratedObject<O>>) -> Self {
         decision.objects = objects.iter().map(GeneratedObject::reference).collect();
-        Self { decision: Arc::new(decision), objects }
+        Self { decision: Arc::new(decision), served_name: None, objects }
     }
 }
 
@@ -41,7 +43,8 @@ impl TransformedObject<Value> {
     /// Converts the objects to another form. The set may have changed them since the decision was made.
     pub(super) fn into_form<O: OutputForm>(self) -> TransformedObject<O> {
         let objects = self.objects.into_iter().map(GeneratedObject::into_form).collect();
-        TransformedObject::new(Arc::unwrap_or_clone(self.decision), objects)
+        let decision = Arc::unwrap_or_clone(self.decision);
+        TransformedObject { served_name: self.served_name, ..TransformedObject::new(decision, objects) }
     }
 }
 
@@ -120,7 +123,7 @@ pub(super) fn transform<'d, O: OutputForm>(
     }
     let context = environment.context_for(&object.header);
     let set = ObjectSet { inputs: &[], generated: &[], context: &context, settings: context.settings };
-    let mut out = TransformOutput::new(findings);
+    let mut out = TransformOutput::new(object, findings);
     out.steps = std::mem::take(steps);
     transform.run(object, &set, &mut out);
     *steps = std::mem::take(&mut out.steps);
@@ -144,8 +147,8 @@ pub(super) fn finish<'d, O: OutputForm>(
         mut shared,
         changed,
         pod_parts,
-        endpoint,
         decision,
+        served_name,
         ..
     } = out;
     mark_owned(transform, object, &mut manifests, environment.options.owner_references, &mut findings);
@@ -163,7 +166,7 @@ pub(super) fn finish<'d, O: OutputForm>(
         }
     }
     if let Some(judge) = environment.patch_judge.filter(|_| !patched.is_empty()) {
-        let provider = decision.as_ref().and_then(|facts| facts.selection.as_ref()?.provider.as_deref());
+        let provider = decision.as_ref().and_then(Decision::provider);
         judge(
             PatchedDeployment { object, provider, finished: &finished, patched: &patched },
             environment,
@@ -183,7 +186,7 @@ pub(super) fn finish<'d, O: OutputForm>(
             check_change(&unchanged_object(changed, set), &changed.object, schemas, &mut findings);
         }
     }
-    let release = decision.as_ref().and_then(|facts| environment.options.composition.operator_release(facts));
+    let release = decision.as_ref().and_then(|decision| environment.options.composition.operator_release(decision));
     let mut misfits: Vec<usize> = Vec::new();
     if let Some(skeletons) = environment.patch_skeletons {
         // A patch is checked in every run, because nothing else reads its fields.
@@ -212,29 +215,7 @@ pub(super) fn finish<'d, O: OutputForm>(
         &environment.options.policy,
         &mut findings,
     );
-    let Some(facts) = decision else { return TransformOutcome { mapped: None, changed, patched, findings } };
-    let DecisionFacts {
-        selection,
-        crd_version,
-        schema_fingerprint,
-        runtime,
-        gpus,
-        workers,
-        served_name,
-        fields,
-        facts: derived,
-    } = facts;
-    let mut decision = Decision::new(object.header.object(), object.source, object.document);
-    decision.endpoint = endpoint;
-    decision.selection = selection;
-    decision.crd_version = crd_version;
-    decision.schema_fingerprint = schema_fingerprint;
-    decision.runtime = runtime;
-    decision.gpus = gpus;
-    decision.workers = workers;
-    decision.served_name = served_name;
-    decision.fields = fields;
-    decision.facts = derived;
+    let Some(decision) = decision else { return TransformOutcome { mapped: None, changed, patched, findings } };
     let object_count = shared.len() + manifests.len() + finished.len() + usize::from(passed_on.is_some());
     let mut objects = Vec::with_capacity(object_count);
     objects.extend(shared.into_iter().map(|manifest| GeneratedObject::from_manifest(manifest, OutputRole::Shared)));
@@ -243,7 +224,8 @@ pub(super) fn finish<'d, O: OutputForm>(
     let passed_on = passed_on.map(O::from_value);
     objects
         .extend(passed_on.map(|document| GeneratedObject::from_input(&object.header, document, OutputRole::PassedOn)));
-    TransformOutcome { mapped: Some(TransformedObject::new(decision, objects)), changed, patched, findings }
+    let mapped = Some(TransformedObject { served_name, ..TransformedObject::new(decision, objects) });
+    TransformOutcome { mapped, changed, patched, findings }
 }
 
 /// Returns an object of the set as it was before a change.

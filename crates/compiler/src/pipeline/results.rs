@@ -267,10 +267,11 @@ impl<O: Clone> DocumentResults<'_, O> {
         diagnostics.extend(self.read_failures.relevant.iter_mut().chain(&mut self.read_failures.foreign));
         for result in &mut self.transformed {
             if let Some(mapped) = &mut result.mapped {
-                let decision = Arc::make_mut(&mut Arc::make_mut(mapped).decision);
+                let mapped = Arc::make_mut(mapped);
+                let decision = Arc::make_mut(&mut mapped.decision);
                 decision.source = to.source;
                 decision.document = shift_offset(decision.document, from.document, to.document);
-                decision.served_name.iter_mut().for_each(|served_name| relocate_span(&mut served_name.span));
+                mapped.served_name.iter_mut().for_each(|served_name| relocate_span(&mut served_name.span));
             }
             diagnostics.extend(result.copy_findings.iter_mut().flat_map(|findings| findings.as_mut_slice()));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::decision::{Decision, OutputRole};
+use super::decision::OutputRole;
 use super::environment::Environment;
 use super::map::{self, GeneratedObject, TransformOutcome, TransformedObject};
 use super::results::{DocumentResults, ObjectResult, SetObject};
@@ -31,7 +31,7 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
         for (object, set_position) in objects.iter().zip(&positions) {
             let own_result = set_position.transformed.filter(|(owner, _)| owner.kind() == transform.kind());
             let Some((_, position)) = own_result else { continue };
-            let mut out = TransformOutput::new(Findings::new(object.scope()));
+            let mut out = TransformOutput::new(object, Findings::new(object.scope()));
             transform.run(object, &set, &mut out);
             let TransformOutcome { mapped, changed, findings, .. } =
                 map::finish(*transform, object, out, &set, environment);
@@ -48,7 +48,7 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
     // objects.
     for (index, object) in objects.iter().enumerate() {
         for transform in environment.options.composition.transforms().iter().filter(|transform| transform.needs_set()) {
-            let mut out = TransformOutput::new(Findings::new(object.scope()));
+            let mut out = TransformOutput::new(object, Findings::new(object.scope()));
             transform.revisit(index, &set, &mut out);
             let outcome: TransformOutcome<'_, Value> = map::finish(*transform, object, out, &set, environment);
             for finding in outcome.findings.into_diagnostics() {
@@ -163,8 +163,8 @@ fn apply_changes(
                 if let Some(mapped) = mapped {
                     Arc::make_mut(mapped).objects.push(generated);
                 } else {
-                    let decision = Decision::new(header.object(), original.source, original.document);
-                    results.add_changed(set_position.input, TransformedObject::new(decision, vec![generated]));
+                    let changed = TransformedObject::new(original.undecided(), vec![generated]);
+                    results.add_changed(set_position.input, changed);
                 }
             }
         }
