@@ -1,31 +1,26 @@
 //! Plans one ModelDeployment from its state in the old and the new run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::attribution::{AtomicChange, DeploymentState, StatePair, attribute};
 use super::class::{Applier, ChangeClass};
 use super::difference::{Granularity, JsonDifference, coarsen, differences};
-use super::images::{self, ImageChange};
+use super::images;
 use super::rendered_change::{Object, RenderedChange, diff_outputs, is_same};
-use super::report::{
-    Action, Capacity, CapacityChange, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes,
-};
-use super::{PlanInput, interface, kept, selection};
+use super::report::{Action, Capacity, CapacityChange, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange};
+use super::run_deployment::{PlanContext, PlanSide, RunDeployment};
+use super::summary::{PlannedDeployment, gpu_changes};
+use super::{interface, kept, selection};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::{
-    Decision, Engine, EnginePart, GpuCount, InputDocument, InputValues, Output, YamlText,
-};
+use kubefoundry_compiler::pipeline::{Engine, EnginePart, GpuCount};
 use kubefoundry_deployment::ir::Role;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::server_fields;
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
-use kubefoundry_transform::PriorChoice;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::secret::mask_at;
 
@@ -35,94 +30,6 @@ const MAX_CHANGES: usize = 64;
 const MAX_CHANGES_OF_LARGE_DOCUMENT: usize = 4;
 /// Size in bytes from which a document counts as large.
 const LARGE_DOCUMENT_BYTES: usize = 64 * 1024;
-
-/// Shared inputs of the plans of all deployments.
-pub(super) struct PlanContext<'s> {
-    pub(super) old: PlanSide<'s>,
-    pub(super) new: PlanSide<'s>,
-    /// Changed options, provider configurations and CRDs.
-    pub(super) changes: Vec<AtomicChange>,
-    pub(super) applier: Applier,
-}
-
-/// What renders the deployments of one run again.
-pub(super) struct PlanSide<'s> {
-    pub(super) engine: Engine<'s>,
-    pub(super) values: InputValues<'s>,
-}
-
-/// A deployment as one run compiled it.
-#[derive(Clone, Copy)]
-pub(super) struct RunDeployment<'r> {
-    pub(super) run: PlanInput<'r>,
-    pub(super) position: usize,
-    pub(super) decision: &'r Decision,
-    pub(super) input: Option<&'r Arc<InputDocument>>,
-    /// The rendered objects of the deployment.
-    pub(super) outputs: &'r [Output<YamlText>],
-    /// The index of its first object in the outputs of the run.
-    pub(super) first: usize,
-}
-
-/// The plan of one deployment, and its share in the summary.
-#[derive(Debug)]
-pub(super) struct PlannedDeployment {
-    pub(super) deployment: DeploymentPlan,
-    /// Its GPUs of all types, before and after.
-    pub(super) gpus: (u128, u128),
-    /// The class of the most severe change of an object.
-    pub(super) objects_class: Option<ChangeClass>,
-    pub(super) images: Vec<ImageChange>,
-}
-
-impl<'r> RunDeployment<'r> {
-    /// Returns the text of the deployment's document.
-    pub(super) fn text(&self) -> Option<&'r str> {
-        let input = self.input?;
-        self.run.sources.get(input.source).text.get(input.span.start..input.span.end)
-    }
-
-    /// Parses the objects of the deployment from their printed text.
-    fn objects(&self) -> Vec<Object> {
-        let references = self.decision.objects.iter().cloned();
-        let value = |output: &Output<YamlText>| output.object.to_value();
-        references.zip(self.outputs.iter().map(value)).collect()
-    }
-
-    fn renders_as(&self, other: &Self) -> bool {
-        let text = |side: &Self| side.outputs.iter().map(|it| it.object.as_str()).collect::<Vec<_>>();
-        self.outputs.len() == other.outputs.len() && text(self) == text(other)
-    }
-
-    /// Returns whether the deployment has a provider that was selected before the run.
-    pub(super) fn keeps_provider(&self) -> bool {
-        self.kept_choice().is_some()
-    }
-
-    /// Returns the provider that was selected before the run.
-    pub(super) fn kept_choice(&self) -> Option<&'r PriorChoice> {
-        let kept = self.run.compilation.kept_choices.of_environment(self.decision.environment.as_deref())?;
-        kept.get(&self.decision.object)
-    }
-
-    /// Returns the kustomization that should have built the deployment, but was not run.
-    fn unbuilt(&self) -> Option<&'r str> {
-        self.run.sources.get(self.decision.source).unbuilt.as_deref()
-    }
-
-    fn gpus(&self) -> u128 {
-        self.decision.gpus.iter().map(|gpus| u128::from(gpus.count)).sum()
-    }
-
-    /// Returns whether some of its GPUs are known.
-    pub(super) fn knows_gpus(&self) -> bool {
-        self.decision.gpus.iter().any(|gpus| gpus.memory.is_some())
-    }
-
-    fn provider(&self) -> String {
-        self.decision.provider().unwrap_or_default().to_owned()
-    }
-}
 
 /// Plans a deployment that one run or both have.
 pub(super) fn plan(
@@ -166,7 +73,7 @@ fn plan_single(side: &RunDeployment<'_>, action: Action, context: &PlanContext<'
         ObjectPlan { object: object.clone(), action, old, new }
     };
     let PlanSide { engine, values } = if is_new { &context.new } else { &context.old };
-    let sequences = side.knows_gpus().then(|| capacity(side, &document(side, values).0, engine)).flatten();
+    let sequences = side.knows_gpus().then(|| capacity(side, &side.document(values).0, engine)).flatten();
     let (old_sequences, new_sequences) = if is_new { (None, sequences) } else { (sequences, None) };
     let deployment = DeploymentPlan {
         capacity: CapacityChange::between(old_sequences, new_sequences),
@@ -204,7 +111,7 @@ fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
 /// Plans a deployment that both runs have: finds its changes, attributes the effects to them, and classifies each
 /// effect.
 fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanContext<'_>) -> PlannedDeployment {
-    let kept = || kept::kept_provider(new, || document(new, &context.new.values).0, context);
+    let kept = || kept::kept_provider(new, || new.document(&context.new.values).0, context);
     let unchanged = || PlannedDeployment {
         deployment: DeploymentPlan {
             kept: kept(),
@@ -220,8 +127,8 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     if renders_as_before && old.text() == new.text() {
         return unchanged();
     }
-    let (before, old_is_live) = document(old, &context.old.values);
-    let (after, _) = document(new, &context.new.values);
+    let (before, old_is_live) = old.document(&context.old.values);
+    let (after, _) = new.document(&context.new.values);
     let max_changes = match old.text().into_iter().chain(new.text()).map(str::len).max() {
         Some(LARGE_DOCUMENT_BYTES..) => MAX_CHANGES_OF_LARGE_DOCUMENT,
         _ => MAX_CHANGES,
@@ -328,18 +235,6 @@ fn capacity(side: &RunDeployment<'_>, document: &Value, engine: &Engine<'_>) -> 
         max: sum.max.saturating_add(most),
     };
     capacities.collect::<Option<Vec<_>>>().map(|all| all.into_iter().fold(Capacity { min: 0, max: 0 }, sum))
-}
-
-/// Returns the document of a deployment as its author writes it, and whether a cluster returned it, with more fields.
-fn document(side: &RunDeployment<'_>, values: &InputValues<'_>) -> (Value, bool) {
-    let mut document = side.input.and_then(|input| values.get(input)).unwrap_or_default();
-    let is_live = document.pointer("/metadata/uid").is_some();
-    server_fields::remove(&mut document);
-    if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
-        // The owner of a deployment is a controller, which writes its uid; an author does not know it.
-        metadata.shift_remove("ownerReferences");
-    }
-    (document, is_live)
 }
 
 /// The values of a plan that are secrets by the names of their fields, with what the report shows instead.

@@ -1,26 +1,14 @@
 //! The providers that deployments keep under the operator, which selects the provider of a deployment only once.
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::deployment::{PlanContext, RunDeployment};
-use super::report::ProviderChoice;
+use super::report::KeptProvider;
+use super::run_deployment::{PlanContext, RunDeployment};
 use super::selection::provider_choice;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{Compilation, InputValues, KeptChoices};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_transform::PriorChoice;
-
-/// A provider that stays although the selection rules prefer another one by now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct KeptProvider {
-    /// The provider that stays.
-    pub provider: String,
-    /// What the selection rules prefer for a new deployment with this specification.
-    pub preferred: ProviderChoice,
-}
 
 /// Returns the choices that are stored in the status of the deployments of a run, as a cluster returns them.
 pub fn stored_choices<O>(sources: &SourceSet, compilation: &Compilation<O>) -> KeptChoices {

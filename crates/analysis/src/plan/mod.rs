@@ -18,8 +18,10 @@ mod interface;
 mod kept;
 mod rendered_change;
 mod report;
+mod run_deployment;
 mod runtimes;
 mod selection;
+mod summary;
 mod upstream;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,19 +30,20 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use attribution::AtomicChange;
-use deployment::{PlanContext, PlanSide, PlannedDeployment, RunDeployment};
 use kubefoundry_compiler::pipeline::{Compilation, Engine, EnginePart, GpuCount, InputDocument, InputValues, YamlText};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use run_deployment::{PlanContext, PlanSide, RunDeployment};
+use summary::PlannedDeployment;
 
 pub use class::{Applier, ChangeClass};
 pub use images::ImageChange;
-pub use kept::{KeptProvider, choices_made, stored_choices};
+pub use kept::{choices_made, stored_choices};
 pub use report::{
     Action, Capacity, CapacityChange, Cause, Change, ClassCounts, DeploymentPlan, GpuChange, InterfaceChange,
-    MemoryChange, ObjectPlan, OutputChange, Plan, ProviderChoice, SelectionChange, Summary, WinningRule,
+    KeptProvider, MemoryChange, ObjectPlan, OutputChange, Plan, ProviderChoice, RemovedFlag, RemovedFlags,
+    RuntimeChange, SelectionChange, Summary, WinningRule,
 };
-pub use runtimes::{RemovedFlag, RemovedFlags, RuntimeChange};
 pub use upstream::{UpstreamChange, upstream_changes};
 
 /// The reason why two runs cannot be compared.
@@ -115,7 +118,8 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
     let uses_image = |run: PlanInput<'_>, image: &str| {
         run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
     };
-    let mut plan = Plan::new(applier, planned, report::gpu_changes(gpus(old.compilation), gpus(new.compilation)));
+    let mut plan =
+        summary::summarize(applier, planned, summary::gpu_changes(gpus(old.compilation), gpus(new.compilation)));
     plan.runtimes = runtimes::runtime_changes(
         new.compilation.options.composition,
         pairs.iter().filter_map(|(old, new)| old.as_ref().zip(new.as_ref())),
