@@ -14,10 +14,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use kubefoundry_compiler::pipeline::Fate;
-pub use kubefoundry_compiler::pipeline::probe::change;
-use kubefoundry_compiler::pipeline::probe::change::FieldChange;
-use kubefoundry_compiler::pipeline::probe::difference::{OutputPlace, leaves};
-use kubefoundry_compiler::pipeline::probe::{Effect, Probe, classify_effect, is_empty_value, reference};
+pub use kubefoundry_compiler::pipeline::field_effects::field_change as change;
+use kubefoundry_compiler::pipeline::field_effects::field_change::FieldChange;
+use kubefoundry_compiler::pipeline::field_effects::output_difference::{OutputPlace, leaves};
+use kubefoundry_compiler::pipeline::field_effects::{Effect, Probe, classify_effect, is_empty_value, reference};
 use kubefoundry_compiler::pipeline::{Engine, InputDeployment, Providers};
 use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_deployment::wire::SharedOverrides;

@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::report::{self, KEEP, ResidueReport};
 use super::{ImportedDeployment, config_map_names, gateway, multi_role, parallelism, raw_patches};
 use kubefoundry_compiler::codes::import as codes;
-use kubefoundry_compiler::pipeline::policy::needed_options;
+use kubefoundry_compiler::pipeline::pod_policy::needed_options;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_provider::draft::{Equivalents, string_at};
 use kubefoundry_yaml::field_path::FieldPath;
