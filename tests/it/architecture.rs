@@ -209,7 +209,17 @@ fn only_modules_for_single_deployments_name_models() {
     };
     let name = |file: PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
     let found: Vec<String> = rust_files(&folder).into_iter().filter(knows).map(name).collect();
-    assert_eq!(found, ["evaluator.rs", "patch_judge.rs", "prepared.rs", "probe/change.rs", "probe/mod.rs"]);
+    assert_eq!(
+        found,
+        [
+            "engine/evaluate.rs",
+            "engine/mod.rs",
+            "field_effects/field_change.rs",
+            "field_effects/mod.rs",
+            "field_effects/patch_judge.rs",
+            "rendering/attempt.rs"
+        ]
+    );
 }
 
 /// Only `composition` and what stands above it may use a provider, so that an edit of a provider compiles little else.

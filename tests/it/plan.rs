@@ -10,7 +10,7 @@ use crate::common::upstream::{TransitionRule, dump, newest};
 use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry_analysis::plan::{Action, Applier, ChangeClass, Plan, PlanInput, plan};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::{Compilation, Renderer, YamlText, compile_as};
+use kubefoundry_compiler::pipeline::{Compilation, Engine, InputValues, YamlText, compile_as};
 use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::gateway;
@@ -91,12 +91,12 @@ fn a_document_alone_renders_as_in_its_run() {
         if compilation.has_errors() || sources.iter().any(|(_, source)| source.text.contains("kind: AsyncActor")) {
             continue;
         }
-        let renderer = Renderer::new(&sources, &compilation);
-        let items = renderer.list_items(&compilation.inputs);
+        let engine = Engine::of_run(&sources, &compilation, None);
+        let values = InputValues::new(&sources, engine.options(), &compilation.inputs);
         for input in
             compilation.inputs.iter().filter(|input| input.rendered && &*input.header.kind == "ModelDeployment")
         {
-            let document = renderer.document(input, &items).unwrap();
+            let document = values.get(input).unwrap();
             let position = compilation.decisions.iter().position(|decision| decision.object == input.header.object());
             let expected: Vec<&Value> = compilation
                 .outputs
@@ -104,7 +104,7 @@ fn a_document_alone_renders_as_in_its_run() {
                 .filter(|output| Some(output.decision) == position)
                 .map(|output| &output.object)
                 .collect();
-            let rendered = renderer.render(&document, Thoroughness::Needed).unwrap();
+            let rendered = engine.render(&document, Thoroughness::Needed).unwrap();
             let made: Vec<&Value> = rendered.objects.iter().map(|(_, object)| object).collect();
             assert_eq!(made, expected, "{}", folder.display());
             assert_eq!(rendered.decision.gpus, compilation.decisions[position.unwrap()].gpus);

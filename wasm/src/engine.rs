@@ -5,8 +5,8 @@ use std::fmt;
 use kubefoundry::plan::{Applier, PlanInput, plan};
 use kubefoundry::registry;
 use kubefoundry_compiler::options::render::OutputMode;
+use kubefoundry_compiler::pipeline::Cache;
 use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
-use kubefoundry_compiler::recompiler::Recompiler;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_composition::BUILTIN;
@@ -51,8 +51,8 @@ pub type Answer = Result<String, CallError>;
 /// Answers requests. It keeps the results of documents, so that the next request compiles only what has changed.
 #[derive(Debug, Default)]
 pub struct Engine {
-    render: Recompiler<YamlText>,
-    explain: Recompiler<Value>,
+    render: Cache<YamlText>,
+    explain: Cache<Value>,
     /// The last request that `explain` compiled. An editor asks for findings and for decisions of the same texts.
     explained: Option<Explained>,
 }

@@ -11,8 +11,6 @@ pub mod options;
 pub mod pipeline;
 pub mod reading;
 
-pub mod recompiler;
-
 pub mod session;
 pub mod verdict;
 

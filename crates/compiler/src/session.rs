@@ -7,8 +7,6 @@
 //! those of a fresh run, because all of these share one code path. A session has no clock and starts no thread of its
 //! own.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 pub use crate::pipeline::{Evaluation, Providers};
@@ -17,8 +15,7 @@ pub use kubefoundry_crd::InstalledVersion;
 pub use kubefoundry_model::select::PriorChoice;
 
 use crate::options::Options;
-use crate::pipeline::{Compilation, Evaluator, Thoroughness};
-use crate::recompiler::Recompiler;
+use crate::pipeline::{Cache, Compilation, Engine, Thoroughness};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::catalog::Catalog;
@@ -56,10 +53,8 @@ const HASH_DIGITS: usize = 16;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Session {
-    evaluator: Evaluator,
-    /// Findings in provider configurations.
-    problems: Arc<[Diagnostic]>,
-    recompiler: Recompiler,
+    engine: Engine<'static>,
+    cache: Cache,
 }
 
 impl Session {
@@ -95,9 +90,7 @@ impl Session {
         sources: &SourceSet,
         providers: Providers,
     ) -> Result<Self, Vec<Diagnostic>> {
-        let evaluator = Evaluator::read(composition, sources)?;
-        let session = Self { evaluator, problems: Arc::default(), recompiler: Recompiler::default() };
-        Ok(session.with_providers(sources, providers))
+        Ok(Self { engine: Engine::read(composition, sources, providers)?, cache: Cache::default() })
     }
 
     /// Returns a session with the provider configurations in `sources` and the same options and CRDs. A heartbeat of a
@@ -116,8 +109,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn with_providers(&self, sources: &SourceSet, providers: Providers) -> Self {
-        let (evaluator, problems) = self.evaluator.with_providers(sources, providers);
-        Self { evaluator, problems: problems.into(), ..self.clone() }
+        Self { engine: self.engine.with_providers(sources, providers), ..self.clone() }
     }
 
     /// Runs the whole pipeline like [`compile`](crate::compile()). `sources` bring their own options, configurations
@@ -143,18 +135,18 @@ impl Session {
     /// assert_eq!(session.compile(&sources, Thoroughness::Needed).decisions[0].gpus[0].count, 2);
     /// ```
     pub fn compile(&mut self, sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
-        self.recompiler.compile(self.options().composition, sources, thoroughness)
+        self.cache.compile(self.options().composition, sources, thoroughness)
     }
 
     /// Returns the number of documents that the last [`Session::compile`] transformed or classified because no cached
     /// result applied.
     pub fn mapped_documents(&self) -> usize {
-        self.recompiler.mapped_documents()
+        self.cache.mapped_documents()
     }
 
     /// Returns the options of this session.
     pub fn options(&self) -> &Options {
-        self.evaluator.options()
+        self.engine.options()
     }
 
     /// Returns the providers that can be selected, with their configurations.
@@ -175,7 +167,7 @@ impl Session {
     /// assert_eq!(session.catalog().get("edge").unwrap().ready, Some(false));
     /// ```
     pub fn catalog(&self) -> &Catalog {
-        self.evaluator.catalog()
+        self.engine.catalog()
     }
 
     /// Returns the names of the configured providers, including those whose configuration is invalid.
@@ -202,7 +194,7 @@ impl Session {
     /// assert_eq!(session.problems()[0].object.as_ref().unwrap().to_string(), "InferenceProviderConfig edge");
     /// ```
     pub fn problems(&self) -> &[Diagnostic] {
-        &self.problems
+        self.engine.problems()
     }
 
     /// Selects a provider for a deployment and renders it. `chosen` is an earlier selection, which stays unless the
@@ -229,7 +221,7 @@ impl Session {
     /// assert_eq!(named.decision.unwrap().reason(), Some("explicit provider selection"));
     /// ```
     pub fn evaluate(&self, deployment: &Value, chosen: Option<&PriorChoice>) -> Evaluation {
-        self.evaluator.evaluate(deployment, chosen, Thoroughness::Needed, &self.problems)
+        self.engine.evaluate(deployment, chosen, Thoroughness::Needed)
     }
 
     /// Validates a deployment. With [`Thoroughness::EveryRule`] it reports everything that `kubefoundry lint` finds in
@@ -255,10 +247,10 @@ impl Session {
     /// ```
     pub fn validate(&self, deployment: &Value, thoroughness: Thoroughness) -> Evaluation {
         if self.options().owner_references && text_or_empty(deployment, "/metadata/uid").is_empty() {
-            let options = Options { owner_references: false, ..self.options().clone() };
-            return self.evaluator.with_options(options).evaluate(deployment, None, thoroughness, &self.problems);
+            let engine = self.engine.with_options(|options| options.owner_references = false);
+            return engine.evaluate(deployment, None, thoroughness);
         }
-        self.evaluator.evaluate(deployment, None, thoroughness, &self.problems)
+        self.engine.evaluate(deployment, None, thoroughness)
     }
 
     /// Returns the deployment with the default values of the specification (MD-1.17) written into absent fields of
@@ -287,7 +279,7 @@ impl Session {
     #[must_use]
     pub fn default_values(&self, deployment: &Value) -> Value {
         let mut with_defaults = deployment.clone();
-        if let (Some(validated), false) = self.evaluator.read_deployment(deployment) {
+        if let (Some(validated), false) = self.engine.read_deployment(deployment) {
             defaults::write_defaults(&validated, &mut with_defaults);
         }
         with_defaults
@@ -295,7 +287,7 @@ impl Session {
 
     /// Returns the CRDs, if it is known what is installed.
     pub fn crds(&self) -> Option<&Crds<'static>> {
-        self.evaluator.crds()
+        self.engine.crds()
     }
 
     /// Hashes the identity of a deployment for its provider: the provider, `model.id`, `model.source`, `engine.type`
@@ -321,7 +313,7 @@ impl Session {
     /// assert_ne!(session.identity_hash(&phi, "dynamo").as_ref(), Some(&hash));
     /// ```
     pub fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {
-        let deployment = self.evaluator.read_deployment(deployment).0?;
+        let deployment = self.engine.read_deployment(deployment).0?;
         let (model, engine) = (&deployment.model, deployment.engine.kind.as_str());
         let (source, mode) = (model.source.value.as_str(), deployment.workload.mode().as_str());
         let identity = serde_json::json!([provider, model.id, source, engine, mode]);
@@ -353,7 +345,7 @@ impl Session {
     /// assert!(session.installed("kaito").is_empty());
     /// ```
     pub fn installed(&self, provider: &str) -> Vec<InstalledVersion> {
-        let (crds, provider) = (self.evaluator.crds(), self.evaluator.find_provider(provider));
+        let (crds, provider) = (self.crds(), self.options().composition.find_provider(provider));
         crds.zip(provider)
             .map(|(crds, provider)| crds.installed_versions(&conformance::crd_kinds(provider)))
             .unwrap_or_default()
@@ -362,6 +354,6 @@ impl Session {
     /// Returns the CRD version to write for a provider: set by the options, or else the first installed one. `None` if
     /// its CRD is not installed, has no known version or cannot be read, or if kubefoundry does not render the provider.
     pub fn crd_version(&self, provider: &str) -> Option<String> {
-        self.evaluator.find_crd_version(provider)
+        self.engine.find_crd_version(provider)
     }
 }

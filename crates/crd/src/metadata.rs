@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::SchemaViolation;
 use crate::codes;
-use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_kubernetes::{labels, names};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};

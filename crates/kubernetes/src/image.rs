@@ -4,7 +4,7 @@
 //! Source: the grammar in `reference.go` of `github.com/distribution/reference`. The kubelet calls its
 //! `ParseNormalizedNamed`, which decides whether the first component names a registry.
 
-use crate::check::SyntaxResult;
+use crate::syntax_result::SyntaxResult;
 
 /// Reasons of a waiting container that mean that its image cannot be pulled.
 pub const PULL_FAILURES: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];

@@ -1,7 +1,7 @@
 //! Syntax checks of labels and annotations, as Kubernetes makes them. An error completes the sentence "…, expected …".
 
-use crate::check::SyntaxResult;
 use crate::names;
+use crate::syntax_result::SyntaxResult;
 
 /// Maximum total size, in bytes, of the keys and values of an object's annotations.
 ///

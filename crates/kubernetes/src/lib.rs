@@ -23,6 +23,7 @@ pub mod pod;
 pub mod pod_security;
 pub mod quantity;
 pub mod server_fields;
+pub mod syntax_result;
 pub mod wire;
 
 /// Items that the expansions of this crate's macros refer to.

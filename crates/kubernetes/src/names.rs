@@ -1,6 +1,6 @@
 //! Syntax checks of names, as Kubernetes makes them. An error completes the sentence "…, expected …".
 
-use crate::check::SyntaxResult;
+use crate::syntax_result::SyntaxResult;
 
 const LABEL: &str =
     "a DNS-1123 label: at most 63 lower-case letters, digits and '-', starting and ending with a letter or digit";

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use crate::check::SyntaxResult;
+use crate::syntax_result::SyntaxResult;
 
 const SUFFIXES: &[&str] = &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "n", "u", "m", "k", "M", "G", "T", "P", "E"];
 

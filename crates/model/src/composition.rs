@@ -11,7 +11,7 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{FieldShape, ObjectShape};
 use kubefoundry_provider::{Provider, find_provider};
-use kubefoundry_transform::{AnyTransform, DecisionFacts, GroupKind, SettingsSection};
+use kubefoundry_transform::{AnyTransform, Decision, GroupKind, SettingsSection};
 use kubefoundry_yaml::spelling::may_spell;
 
 use crate::ModelDeployments;
@@ -96,9 +96,9 @@ impl Composition {
     }
 
     /// Returns the release of the provider's operator that the objects are for, if the decision names one.
-    pub fn operator_release<'f>(&self, facts: &'f DecisionFacts) -> Option<&'f str> {
-        let provider = self.find_provider(facts.selection.as_ref()?.provider.as_deref()?)?;
-        facts.runtime.as_deref().filter(|_| provider.info().is_released_with_runtime)
+    pub fn operator_release<'f>(&self, decision: &'f Decision) -> Option<&'f str> {
+        let provider = self.find_provider(decision.selection.as_ref()?.provider.as_deref()?)?;
+        decision.runtime.as_deref().filter(|_| provider.info().is_released_with_runtime)
     }
 
     /// Returns the kinds whose CRDs matter to a run: every kind that a provider or a transformation writes and a CRD

@@ -28,7 +28,7 @@ use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_provider::model_alias::warn_about_alias;
 use kubefoundry_provider::{Provider, TranslationContext};
 use kubefoundry_transform::{
-    DecisionFacts, GpuCount, GroupKind, InputObject, ObjectSet, PatchedObject, PodPart, ResolvedField, RunContext,
+    Decision, GpuCount, GroupKind, InputObject, ObjectSet, PatchedObject, PodPart, ResolvedField, RunContext,
     Selection, ServedName, StepBudget, Thoroughness, Transform, TransformOutput, owner_reference,
 };
 use kubefoundry_yaml::field_path::FieldPath;
@@ -164,7 +164,8 @@ impl Transform for ModelDeployments {
     }
 
     fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_, KnownModels>, out: &mut TransformOutput<'_>) {
-        out.decision = None;
+        // It stays without one until the object is read far enough.
+        let Some(decision) = out.decision.take() else { return };
         let Some(catalog) = Catalog::downcast(set.context.configuration) else { return };
         let Some(api_group) = ApiGroup::find(object.header.group()) else { return };
         let findings = &mut out.findings;
@@ -182,13 +183,13 @@ impl Transform for ModelDeployments {
         check_vendor(&deployment, findings);
         set.context.settings.with(|gpus: &KnownGpus| gpus.describe_nodes(set.context.nodes, &mut deployment));
         let run = DeploymentRun { object, deployment: &deployment, catalog, context: set.context };
-        let rendering = run.render(&mut out.steps, findings);
-        out.decision = Some(rendering.facts);
+        let rendering = run.render(decision, &mut out.steps, findings);
+        out.decision = Some(rendering.decision);
+        out.served_name = rendering.served_name;
         out.finished = rendering.manifests;
         out.patched = rendering.patched;
         out.passed_on = rendering.passed_on;
         out.pod_parts.extend(rendering.pod_parts);
-        out.endpoint = rendering.endpoint;
     }
 }
 
@@ -244,23 +245,29 @@ struct DeploymentRun<'r> {
 }
 
 /// The result of rendering a deployment.
-#[derive(Default)]
 struct Rendering {
-    facts: DecisionFacts,
+    decision: Decision,
+    served_name: Option<ServedName>,
     manifests: Vec<Manifest>,
     patched: Vec<PatchedObject>,
     passed_on: Option<Value>,
-    endpoint: Option<kubefoundry_transform::Endpoint>,
     /// Parts of pods that the overrides say.
     pod_parts: Vec<PodPart>,
 }
 
+impl Rendering {
+    fn new(decision: Decision) -> Self {
+        let (manifests, patched, pod_parts) = (Vec::new(), Vec::new(), Vec::new());
+        Self { decision, served_name: None, manifests, patched, passed_on: None, pod_parts }
+    }
+}
+
 impl DeploymentRun<'_> {
     /// Renders the deployment. A deployment with errors is not rendered, but its other errors are found.
-    fn render(&self, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
+    fn render(&self, decision: Decision, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
         if !findings.has_errors() {
-            let rendering = self.select_and_translate(steps, findings);
-            let provider = rendering.facts.selection.as_ref().and_then(|selection| selection.provider.as_deref());
+            let rendering = self.select_and_translate(decision, steps, findings);
+            let provider = rendering.decision.provider();
             if let Some(name) = provider
                 && rendering.manifests.is_empty()
                 && rendering.passed_on.is_none()
@@ -282,15 +289,20 @@ impl DeploymentRun<'_> {
         // Nothing is rendered, but the run continues to find the other mistakes. If the provider was selected despite
         // an error, only errors are kept: with the error corrected, another provider may be selected.
         let mut later_findings = Findings::new(self.object.scope());
-        let Rendering { facts, endpoint, pod_parts, .. } = self.select_and_translate(steps, &mut later_findings);
-        let explicit = facts.selection.as_ref().is_some_and(|selection| selection.explicit);
+        let Rendering { decision, pod_parts, .. } = self.select_and_translate(decision, steps, &mut later_findings);
+        let explicit = decision.selection.as_ref().is_some_and(|selection| selection.explicit);
         let min_severity = if explicit { Severity::Warning } else { Severity::Error };
         // The provider's requirement for GPUs is reported besides the engine's (MD-2.1 and MD-2.7).
         findings.extend_without_echoes(later_findings, min_severity, &codes::PROVIDER_REQUIRES_GPU);
-        Rendering { facts, endpoint, pod_parts, ..Rendering::default() }
+        Rendering { pod_parts, ..Rendering::new(decision) }
     }
 
-    fn select_and_translate(&self, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
+    fn select_and_translate(
+        &self,
+        decision: Decision,
+        steps: &mut StepBudget,
+        findings: &mut Findings<'_>,
+    ) -> Rendering {
         let Self { deployment, catalog, context, .. } = *self;
         let every_rule = context.thoroughness != Thoroughness::Needed;
         let prior_choice = context.chosen.filter(|_| deployment.provider.name.is_none());
@@ -306,14 +318,14 @@ impl DeploymentRun<'_> {
             // With many deployments and rules, the assessments would need more memory than the rest of the run.
             selection.candidates = Vec::new();
         }
-        let mut rendering = Rendering::default();
-        let facts = &mut rendering.facts;
+        let mut rendering = Rendering::new(decision);
+        let decision = &mut rendering.decision;
         if keeps_all {
-            facts.fields = resolve_fields(deployment, self.object);
+            decision.fields = resolve_fields(deployment, self.object);
         }
-        let selection = facts.selection.insert(selection);
+        let selection = decision.selection.insert(selection);
         let provider = selection.provider.as_deref().and_then(|name| catalog.find_provider(name));
-        facts.gpus = count_gpus(deployment, provider.and_then(|it| it.ordered_instance_type(deployment)));
+        decision.gpus = count_gpus(deployment, provider.and_then(|it| it.ordered_instance_type(deployment)));
         let Some(name) = selection.provider.clone() else { return rendering };
         let Some(provider) = provider else {
             select::check_claims(&name, deployment, catalog, findings);
@@ -346,27 +358,27 @@ impl DeploymentRun<'_> {
         let object_metadata = ObjectMetadata::read(deployment, findings);
         let translation = provider.translate(deployment, &translation_context, findings);
         if keeps_all {
-            facts.workers = self.describe_workers(provider, &translation_context);
+            decision.workers = self.describe_workers(provider, &translation_context);
         }
-        facts.crd_version = Some(crd_version);
+        decision.crd_version = Some(crd_version);
         let is_known = pinned.is_some() || !provider.info().chooses_runtime_itself;
-        facts.runtime = Some(runtime).filter(|_| is_known);
+        decision.runtime = Some(runtime).filter(|_| is_known);
         let Some(translation) = translation else { return rendering };
-        facts.served_name = self.served_name(findings);
+        rendering.served_name = self.served_name(findings);
         let of_gateway = gateway::render(deployment, provider, &translation, context, findings);
-        rendering.endpoint = translation.endpoint;
+        decision.endpoint = translation.endpoint;
         let mut manifests = translation.manifests;
         // The main object stays the last one.
         let main = manifests.len().saturating_sub(1);
         manifests.splice(main..main, of_gateway);
-        let reason = facts.selection.as_ref().and_then(|selection| selection.reason.as_deref());
-        self.mark_owned(&mut manifests, reason, findings);
+        self.mark_owned(&mut manifests, decision.reason(), findings);
         if let Some(main) = manifests.last_mut() {
             object_metadata.add_to(main, findings);
         }
         let patched = patches::apply(deployment, provider, &mut manifests, context.schemas, findings);
         if let Some(schemas) = context.schemas {
-            facts.schema_fingerprint = conformance::check_manifests(&manifests, &patched, provider, schemas, findings);
+            decision.schema_fingerprint =
+                conformance::check_manifests(&manifests, &patched, provider, schemas, findings);
         }
         rendering.patched = patched;
         rendering.manifests = manifests;

@@ -1,36 +1,76 @@
-//! The decisions of a transformation about one object, which explanations and status show.
+//! The decision about one object, which explanations and status show.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::endpoint::Endpoint;
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::secret::secret_at;
 use kubefoundry_yaml::{Node, Span};
 
-/// The decisions about one object. A field is absent if the transformation does not decide it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DecisionFacts {
-    /// The selected provider, and the reason.
+/// The decision about one object of the input, and the objects that it became.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Decision {
+    /// The object, usually a ModelDeployment.
+    pub object: ObjectRef,
+    /// The name of its environment, if the input is divided into several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Arc<str>>,
+    /// The text that contains it.
+    #[serde(skip)]
+    pub source: SourceId,
+    /// The index of the document in that text.
+    #[serde(skip)]
+    pub document: usize,
+    /// The selected provider of a ModelDeployment, with the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
-    /// The CRD version of the rendered main object.
+    /// The CRD version of the main object.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub crd_version: Option<String>,
-    /// The fingerprint of the installed schema that the main object was checked against.
+    /// With `--crds`: the fingerprint of the schema against which the main object was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_fingerprint: Option<String>,
-    /// The runtime version that flags and images are chosen for.
+    /// The runtime version for which flags are checked and images are chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// The GPUs that the object requests, by type.
+    /// The Service that answers requests once the model runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
+    /// The objects that the object became.
+    pub objects: Vec<ObjectRef>,
+    /// The requested GPUs.
+    #[serde(skip)]
     pub gpus: Vec<GpuCount>,
-    /// What the memory of its workers depends on; only with [`Thoroughness::Everything`](crate::Thoroughness::Everything).
-    pub workers: Vec<WorkerFit>,
-    /// The name that requests give for the model, if the object sets it and the provider uses it.
-    pub served_name: Option<ServedName>,
-    /// Every field of the validated object; only with [`Thoroughness::Everything`](crate::Thoroughness::Everything).
-    pub fields: Vec<ResolvedField>,
-    /// What the transformation derived and no field holds; only with
+    /// What the memory of its workers depends on; only with
     /// [`Thoroughness::Everything`](crate::Thoroughness::Everything).
+    #[serde(skip)]
+    pub workers: Vec<WorkerFit>,
+    // Only with `Thoroughness::Everything`, like the facts.
+    /// Every field of the deployment, defaults included.
+    pub fields: Vec<ResolvedField>,
+    /// What was derived for an AsyncActor: its mode, its queue, the workload that it binds to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<DerivedFact>,
+}
+
+impl Decision {
+    /// Returns the selected provider of a ModelDeployment, if there is one.
+    pub fn provider(&self) -> Option<&str> {
+        self.selection.as_ref()?.provider.as_deref()
+    }
+
+    /// Returns the reason for which the provider was selected.
+    pub fn reason(&self) -> Option<&str> {
+        self.selection.as_ref()?.reason.as_deref()
+    }
 }
 
 /// Something that was derived and that no field of the object holds, such as the queue of an actor.

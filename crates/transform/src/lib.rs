@@ -18,7 +18,7 @@ mod step_budget;
 
 pub use context::{Configuration, GroupKind, InstalledSchemas, ListType, RunContext, SchemaCheck, Thoroughness};
 pub use decision::{
-    CandidateAssessment, DecisionFacts, DerivedFact, FieldOrigin, GpuCount, PriorChoice, ResolvedField, RuleValue,
+    CandidateAssessment, Decision, DerivedFact, FieldOrigin, GpuCount, PriorChoice, ResolvedField, RuleValue,
     Selection, ServedName,
 };
 pub use endpoint::Endpoint;
@@ -209,10 +209,10 @@ pub struct TransformOutput<'d> {
     pub changed: Vec<ChangedObject>,
     /// Parts of the object that are copied into pods unread. The pipeline checks them against core/v1 PodSpec.
     pub pod_parts: Vec<PodPart>,
-    /// The Service and port under which the deployment will answer.
-    pub endpoint: Option<Endpoint>,
-    /// Further decisions; `None` if the object could not be read far enough.
-    pub decision: Option<DecisionFacts>,
+    /// The decision, to which the pipeline adds the objects; `None` if the object could not be read far enough.
+    pub decision: Option<Decision>,
+    /// The name that requests give for the model, if the object sets it and the provider uses it.
+    pub served_name: Option<ServedName>,
     /// The remaining steps for selection rules.
     pub steps: StepBudget,
 }
@@ -252,6 +252,26 @@ impl InputObject<'_> {
         DocumentScope { source: self.source, text: self.text, document: self.document, root: &self.root, object }
     }
 
+    /// Returns the decision about the object before anything is decided.
+    pub fn undecided(&self) -> Decision {
+        Decision {
+            object: self.header.object(),
+            environment: None,
+            source: self.source,
+            document: self.document,
+            selection: None,
+            crd_version: None,
+            schema_fingerprint: None,
+            runtime: None,
+            endpoint: None,
+            objects: Vec::new(),
+            gpus: Vec::new(),
+            workers: Vec::new(),
+            fields: Vec::new(),
+            facts: Vec::new(),
+        }
+    }
+
     /// Converts the object to JSON. An item of a typed list gets the apiVersion and kind that its list implies.
     pub fn to_json(&self) -> Value {
         let header = [("apiVersion", &self.header.api_version), ("kind", &self.header.kind)];
@@ -265,8 +285,8 @@ impl InputObject<'_> {
 }
 
 impl<'d> TransformOutput<'d> {
-    /// Creates an empty output.
-    pub fn new(findings: Findings<'d>) -> Self {
+    /// Creates an empty output for an object.
+    pub fn new(object: &InputObject<'_>, findings: Findings<'d>) -> Self {
         Self {
             findings,
             manifests: Vec::new(),
@@ -276,8 +296,8 @@ impl<'d> TransformOutput<'d> {
             shared: Vec::new(),
             changed: Vec::new(),
             pod_parts: Vec::new(),
-            endpoint: None,
-            decision: Some(DecisionFacts::default()),
+            decision: Some(object.undecided()),
+            served_name: None,
             steps: StepBudget::default(),
         }
     }

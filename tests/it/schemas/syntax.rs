@@ -1,6 +1,6 @@
 //! The regular expressions of the schemas against the syntax checks that they represent.
 
-use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_kubernetes::{image, labels, names, quantity};
 use proptest::prelude::*;
 use regex::Regex;

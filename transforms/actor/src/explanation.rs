@@ -7,17 +7,12 @@ use super::ir::{Actor, Mode, Scaling};
 use super::options::TransportKind;
 use super::target::ScaledWorkload;
 use super::wire::{ActorStrategy, AsyncActor};
-use kubefoundry_transform::{DecisionFacts, DerivedFact, FieldOrigin, ResolvedField};
+use kubefoundry_transform::{DerivedFact, FieldOrigin, ResolvedField};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
 /// Describes an actor. `target` is the object that gets its containers, and `scales` the one whose replicas KEDA sets.
-pub(super) fn explain(
-    actor: &Actor,
-    root: &Node<'_>,
-    target: Option<String>,
-    scales: Option<&ScaledWorkload>,
-) -> DecisionFacts {
+pub(super) fn explain(actor: &Actor, target: Option<String>, scales: Option<&ScaledWorkload>) -> Vec<DerivedFact> {
     let fact = |name, value: String| DerivedFact { name, value };
     let mode = match &actor.mode {
         Mode::Standalone(_) => "Standalone",
@@ -36,7 +31,7 @@ pub(super) fn explain(
         };
         facts.push(fact("queue", format!("{} ({kind})", actor.queue())));
     }
-    DecisionFacts { facts, fields: fields(actor, root), ..DecisionFacts::default() }
+    facts
 }
 
 /// Returns an object as a phrase: `Deployment vision/triton`.
@@ -46,7 +41,7 @@ pub(super) fn in_namespace(actor: &Actor, kind: &str, name: &str) -> String {
 }
 
 /// Returns every value that is written, and every default that applies, section by section.
-fn fields(actor: &Actor, root: &Node<'_>) -> Vec<ResolvedField> {
+pub(super) fn fields(actor: &Actor, root: &Node<'_>) -> Vec<ResolvedField> {
     let effective = effective_values(actor);
     let spec = || AsyncActor::path().spec();
     let sections: [FieldPath; 11] = [

@@ -190,8 +190,9 @@ impl Transform for Actors {
                 (scales, false)
             }
         };
-        if set.context.thoroughness == Thoroughness::Everything {
-            out.decision = Some(explanation::explain(&actor, &object.root, target, scales.as_ref()));
+        if let Some(decision) = out.decision.as_mut().filter(|_| set.context.thoroughness == Thoroughness::Everything) {
+            decision.facts = explanation::explain(&actor, target, scales.as_ref());
+            decision.fields = explanation::fields(&actor, &object.root);
         }
         if let Some(scales) = scales {
             keda::generate_keda_objects(&actor, &scales, own, set, out);

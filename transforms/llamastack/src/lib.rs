@@ -185,8 +185,10 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
     }
     manifests.push(objects::deployment(server, pod, annotations));
     out.manifests = manifests;
-    out.endpoint =
-        server.has_service().then(|| Endpoint { service: server.object_name("service"), port: server.port() });
+    if let Some(decision) = &mut out.decision {
+        decision.endpoint =
+            server.has_service().then(|| Endpoint { service: server.object_name("service"), port: server.port() });
+    }
 }
 
 /// Reports options that contradict the distribution, and an unpinned image.

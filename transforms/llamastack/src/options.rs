@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use kubefoundry_diagnostics::{FieldRef, Findings};
-use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::image::apply_mirrors;
 use kubefoundry_kubernetes::image::image_reference;
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_kubernetes::wire::{
     Describe, HasPath, IntegerOrString, Map, Read, Reader, Shape, Syntax, ValuePath, report_wrong_type,
 };

@@ -1,6 +1,6 @@
 //! `render --watch` and `lint --watch`: the command runs again whenever its input changes, until it is interrupted.
 //!
-//! A [`Recompiler`] keeps the results of all documents, so that a change of one file costs the work of that file. Options,
+//! A [`Cache`] keeps the results of all documents, so that a change of one file costs the work of that file. Options,
 //! CRDs and provider configurations decide about all results, which are then computed again; a file of a kustomization
 //! makes kustomize build what it belongs to again.
 
@@ -11,8 +11,8 @@ use std::mem;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use kubefoundry_compiler::pipeline::Cache;
 use kubefoundry_compiler::pipeline::OutputForm;
-use kubefoundry_compiler::recompiler::Recompiler;
 use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_diagnostics::source::SourceSet;
@@ -68,7 +68,7 @@ pub(super) fn watch<O: OutputForm>(
         return Err(WatchError::Stdin.into());
     }
     let options = scope.findings.add_severities(options);
-    let mut recompiler = Recompiler::default();
+    let mut cache = Cache::default();
     let (sender, events) = mpsc::channel();
     // The system reports changes from here on, so that none is missed while the input is read.
     let mut observed = ObservedFiles::new(args, move |event| drop(sender.send(event)))?;
@@ -88,7 +88,7 @@ pub(super) fn watch<O: OutputForm>(
                 observed.observe(&input)?;
             }
             console::clear_screen();
-            known = show_input(input, scope, |sources| recompiler.compile(&BUILTIN, sources, thoroughness), &mut show)?;
+            known = show_input(input, scope, |sources| cache.compile(&BUILTIN, sources, thoroughness), &mut show)?;
             if !scope.findings.quiet {
                 let files = known.as_ref().map_or(0, |known: &KnownInput<O>| known.input.files.len());
                 let done = change.take().unwrap_or_else(|| format!("watching {}", style::count(files, "file")));

@@ -7,7 +7,7 @@ use super::difference::{JsonDifference, with_value_at};
 use super::rendered_change::{Object, RenderedChange, diff_outputs};
 use super::report::{Cause, Change, OutputChange};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::Renderer;
+use kubefoundry_compiler::pipeline::{Engine, EnginePart};
 use kubefoundry_provider::Behavior;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -15,16 +15,16 @@ use kubefoundry_yaml::field_path::FieldPath;
 pub(super) struct StatePair<'p, 's> {
     pub(super) old: DeploymentState<'p, 's>,
     pub(super) new: DeploymentState<'p, 's>,
-    /// The renderer of the old state in its original CRD version. `old` may be rendered in the new one.
-    pub(super) original_renderer: &'p Renderer<'s>,
+    /// The engine of the old state in its original CRD version. `old` may be rendered in the new one.
+    pub(super) original_engine: &'p Engine<'s>,
     /// The reaction table of the provider after the change.
     pub(super) behaviors: Option<&'static [Behavior]>,
 }
 
-/// A deployment document, its renderer and its rendered objects.
+/// A deployment document, its engine and its rendered objects.
 #[derive(Clone, Copy)]
 pub(super) struct DeploymentState<'p, 's> {
-    pub(super) renderer: &'p Renderer<'s>,
+    pub(super) engine: &'p Engine<'s>,
     pub(super) document: &'p Value,
     pub(super) objects: &'p [Object],
 }
@@ -39,18 +39,18 @@ pub(super) enum AtomicChange {
 }
 
 impl AtomicChange {
-    /// Returns the renderer and document of a state with only this change applied, in the direction of the other state.
+    /// Returns the engine and document of a state with only this change applied, in the direction of the other state.
     fn apply_alone<'s>(
         &self,
         from: &DeploymentState<'_, 's>,
         to: &DeploymentState<'_, 's>,
         forward: bool,
-    ) -> (Renderer<'s>, Value) {
-        let renderer = match self {
-            Self::Field(_) => from.renderer.clone(),
-            Self::Options => from.renderer.with_options_of(to.renderer),
-            Self::Providers => from.renderer.with_providers_of(to.renderer),
-            Self::Crds => from.renderer.with_crds_of(to.renderer),
+    ) -> (Engine<'s>, Value) {
+        let engine = match self {
+            Self::Field(_) => from.engine.clone(),
+            Self::Options => from.engine.with(EnginePart::Options, to.engine),
+            Self::Providers => from.engine.with(EnginePart::Providers, to.engine),
+            Self::Crds => from.engine.with(EnginePart::Crds, to.engine),
         };
         let document = match self {
             Self::Field(difference) => {
@@ -60,7 +60,7 @@ impl AtomicChange {
             }
             _ => from.document.clone(),
         };
-        (renderer, document)
+        (engine, document)
     }
 
     /// Returns how much of each output change this input change explains. It is applied alone to the old state, and
@@ -79,11 +79,11 @@ impl AtomicChange {
         };
         // Both directions are needed: a change inside something that another change adds has no effect on the old
         // state, but reverting it in the new state shows its part.
-        let (renderer, document) = self.apply_alone(old, new, true);
-        let forward = renderer.render(&document, Thoroughness::Needed);
+        let (engine, document) = self.apply_alone(old, new, true);
+        let forward = engine.render(&document, Thoroughness::Needed);
         let forward = forward.map(|rendered| contributions(&diff_outputs(old.objects, &rendered.objects), true));
-        let (renderer, document) = self.apply_alone(new, old, false);
-        let backward = renderer.render(&document, Thoroughness::Needed);
+        let (engine, document) = self.apply_alone(new, old, false);
+        let backward = engine.render(&document, Thoroughness::Needed);
         let backward = backward.map(|rendered| contributions(&diff_outputs(&rendered.objects, new.objects), false));
         match (forward, backward) {
             (Some(forward), Some(backward)) => {
@@ -98,9 +98,9 @@ impl AtomicChange {
     /// Returns whether this change alone switches the main object to the new CRD version.
     fn switches_version(&self, states: &StatePair<'_, '_>) -> bool {
         let version = |objects: &[Object]| objects.last().map(|(object, _)| object.api_version.clone());
-        let old = DeploymentState { renderer: states.original_renderer, ..states.old };
-        let (renderer, document) = self.apply_alone(&old, &states.new, true);
-        let rendered = renderer.render(&document, Thoroughness::Needed);
+        let old = DeploymentState { engine: states.original_engine, ..states.old };
+        let (engine, document) = self.apply_alone(&old, &states.new, true);
+        let rendered = engine.render(&document, Thoroughness::Needed);
         rendered.is_some_and(|rendered| version(&rendered.objects) == version(states.new.objects))
     }
 
@@ -156,7 +156,7 @@ pub(super) fn attribute(
     // Objects of other kinds, such as an AsyncActor, may have changed the output too. Attribution compares what the
     // deployment alone renders to.
     let render_alone = |state: &DeploymentState<'_, '_>| {
-        let rendered = state.renderer.render(state.document, Thoroughness::Needed);
+        let rendered = state.engine.render(state.document, Thoroughness::Needed);
         rendered.map_or_else(|| state.objects.to_vec(), |rendered| rendered.objects)
     };
     let (old_alone, new_alone) = (render_alone(&states.old), render_alone(&states.new));

@@ -1,29 +1,26 @@
 //! Plans one ModelDeployment from its state in the old and the new run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::attribution::{AtomicChange, DeploymentState, StatePair, attribute};
 use super::class::{Applier, ChangeClass};
 use super::difference::{Granularity, JsonDifference, coarsen, differences};
-use super::images::{self, ImageChange};
+use super::images;
 use super::rendered_change::{Object, RenderedChange, diff_outputs, is_same};
-use super::report::{
-    Action, Capacity, CapacityChange, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes,
-};
-use super::{PlanInput, interface, kept, selection};
+use super::report::{Action, Capacity, CapacityChange, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange};
+use super::run_deployment::{PlanContext, PlanSide, RunDeployment};
+use super::summary::{PlannedDeployment, gpu_changes};
+use super::{interface, kept, selection};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::{Decision, GpuCount, InputDocument, ListItems, Output, Renderer, YamlText};
+use kubefoundry_compiler::pipeline::{Engine, EnginePart, GpuCount};
 use kubefoundry_deployment::ir::Role;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::server_fields;
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
-use kubefoundry_transform::PriorChoice;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::secret::mask_at;
 
@@ -33,91 +30,6 @@ const MAX_CHANGES: usize = 64;
 const MAX_CHANGES_OF_LARGE_DOCUMENT: usize = 4;
 /// Size in bytes from which a document counts as large.
 const LARGE_DOCUMENT_BYTES: usize = 64 * 1024;
-
-/// Shared inputs of the plans of all deployments.
-pub(super) struct PlanContext<'s> {
-    pub(super) old: Renderer<'s>,
-    pub(super) new: Renderer<'s>,
-    /// List items of both runs, which a renderer cannot read on their own.
-    pub(super) old_items: ListItems,
-    pub(super) new_items: ListItems,
-    /// Changed options, provider configurations and CRDs.
-    pub(super) changes: Vec<AtomicChange>,
-    pub(super) applier: Applier,
-}
-
-/// A deployment as one run compiled it.
-#[derive(Clone, Copy)]
-pub(super) struct RunDeployment<'r> {
-    pub(super) run: PlanInput<'r>,
-    pub(super) position: usize,
-    pub(super) decision: &'r Decision,
-    pub(super) input: Option<&'r Arc<InputDocument>>,
-    /// The rendered objects of the deployment.
-    pub(super) outputs: &'r [Output<YamlText>],
-    /// The index of its first object in the outputs of the run.
-    pub(super) first: usize,
-}
-
-/// The plan of one deployment, and its share in the summary.
-#[derive(Debug)]
-pub(super) struct PlannedDeployment {
-    pub(super) deployment: DeploymentPlan,
-    /// Its GPUs of all types, before and after.
-    pub(super) gpus: (u128, u128),
-    /// The class of the most severe change of an object.
-    pub(super) objects_class: Option<ChangeClass>,
-    pub(super) images: Vec<ImageChange>,
-}
-
-impl<'r> RunDeployment<'r> {
-    /// Returns the text of the deployment's document.
-    pub(super) fn text(&self) -> Option<&'r str> {
-        let input = self.input?;
-        self.run.sources.get(input.source).text.get(input.span.start..input.span.end)
-    }
-
-    /// Parses the objects of the deployment from their printed text.
-    fn objects(&self) -> Vec<Object> {
-        let references = self.decision.objects.iter().cloned();
-        let value = |output: &Output<YamlText>| output.object.to_value();
-        references.zip(self.outputs.iter().map(value)).collect()
-    }
-
-    fn renders_as(&self, other: &Self) -> bool {
-        let text = |side: &Self| side.outputs.iter().map(|it| it.object.as_str()).collect::<Vec<_>>();
-        self.outputs.len() == other.outputs.len() && text(self) == text(other)
-    }
-
-    /// Returns whether the deployment has a provider that was selected before the run.
-    pub(super) fn keeps_provider(&self) -> bool {
-        self.kept_choice().is_some()
-    }
-
-    /// Returns the provider that was selected before the run.
-    pub(super) fn kept_choice(&self) -> Option<&'r PriorChoice> {
-        let kept = self.run.compilation.kept_choices.of_environment(self.decision.environment.as_deref())?;
-        kept.get(&self.decision.object)
-    }
-
-    /// Returns the kustomization that should have built the deployment, but was not run.
-    fn unbuilt(&self) -> Option<&'r str> {
-        self.run.sources.get(self.decision.source).unbuilt.as_deref()
-    }
-
-    fn gpus(&self) -> u128 {
-        self.decision.gpus.iter().map(|gpus| u128::from(gpus.count)).sum()
-    }
-
-    /// Returns whether some of its GPUs are known.
-    pub(super) fn knows_gpus(&self) -> bool {
-        self.decision.gpus.iter().any(|gpus| gpus.memory.is_some())
-    }
-
-    fn provider(&self) -> String {
-        self.decision.provider().unwrap_or_default().to_owned()
-    }
-}
 
 /// Plans a deployment that one run or both have.
 pub(super) fn plan(
@@ -160,9 +72,8 @@ fn plan_single(side: &RunDeployment<'_>, action: Action, context: &PlanContext<'
         let (old, new) = if is_new { (None, position) } else { (position, None) };
         ObjectPlan { object: object.clone(), action, old, new }
     };
-    let (renderer, items) =
-        if is_new { (&context.new, &context.new_items) } else { (&context.old, &context.old_items) };
-    let sequences = side.knows_gpus().then(|| capacity(side, &document(side, renderer, items).0, renderer)).flatten();
+    let PlanSide { engine, values } = if is_new { &context.new } else { &context.old };
+    let sequences = side.knows_gpus().then(|| capacity(side, &side.document(values).0, engine)).flatten();
     let (old_sequences, new_sequences) = if is_new { (None, sequences) } else { (sequences, None) };
     let deployment = DeploymentPlan {
         capacity: CapacityChange::between(old_sequences, new_sequences),
@@ -200,7 +111,7 @@ fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
 /// Plans a deployment that both runs have: finds its changes, attributes the effects to them, and classifies each
 /// effect.
 fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanContext<'_>) -> PlannedDeployment {
-    let kept = || kept::kept_provider(new, || document(new, &context.new, &context.new_items).0, context);
+    let kept = || kept::kept_provider(new, || new.document(&context.new.values).0, context);
     let unchanged = || PlannedDeployment {
         deployment: DeploymentPlan {
             kept: kept(),
@@ -216,8 +127,8 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     if renders_as_before && old.text() == new.text() {
         return unchanged();
     }
-    let (before, old_is_live) = document(old, &context.old, &context.old_items);
-    let (after, _) = document(new, &context.new, &context.new_items);
+    let (before, old_is_live) = old.document(&context.old.values);
+    let (after, _) = new.document(&context.new.values);
     let max_changes = match old.text().into_iter().chain(new.text()).map(str::len).max() {
         Some(LARGE_DOCUMENT_BYTES..) => MAX_CHANGES_OF_LARGE_DOCUMENT,
         _ => MAX_CHANGES,
@@ -240,10 +151,16 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     let input_changes =
         fields.into_iter().map(Box::new).map(AtomicChange::Field).chain(context.changes.iter().cloned()).collect();
     let states = StatePair {
-        old: DeploymentState { renderer: &baseline.renderer, document: &before, objects: &baseline.objects },
-        new: DeploymentState { renderer: &context.new, document: &after, objects: &new_objects },
-        original_renderer: &context.old,
-        behaviors: context.new.composition().find_provider(&new.provider()).map(|provider| provider.info().behaviors),
+        old: DeploymentState { engine: &baseline.engine, document: &before, objects: &baseline.objects },
+        new: DeploymentState { engine: &context.new.engine, document: &after, objects: &new_objects },
+        original_engine: &context.old.engine,
+        behaviors: context
+            .new
+            .engine
+            .options()
+            .composition
+            .find_provider(&new.provider())
+            .map(|provider| provider.info().behaviors),
     };
     let mut changes = attribute(&states, input_changes, &output_changes);
     if old_is_live {
@@ -276,7 +193,7 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     });
     let objects_class = changes.iter().map(|change| change.class).max().unwrap_or(ChangeClass::None);
     let [endpoint, model_name] = interface::changes(
-        context.new.composition(),
+        context.new.engine.options().composition,
         (old.decision, &baseline.objects),
         (new.decision, &new_objects),
         objects_class,
@@ -284,14 +201,17 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     let deployment = DeploymentPlan {
         class: [&endpoint, &model_name].into_iter().flatten().map(|change| change.class).max().max(Some(objects_class)),
         selection: selection::selection_change(
-            (old.decision, &before, &context.old),
-            (new.decision, &after, &context.new),
+            (old.decision, &before, &context.old.engine),
+            (new.decision, &after, &context.new.engine),
         ),
         endpoint,
         model_name,
         kept: kept(),
         gpus,
-        capacity: CapacityChange::between(capacity(old, &before, &context.old), capacity(new, &after, &context.new)),
+        capacity: CapacityChange::between(
+            capacity(old, &before, &context.old.engine),
+            capacity(new, &after, &context.new.engine),
+        ),
         changes,
         objects: object_plans(old, new),
         old: Some(old.position),
@@ -303,11 +223,11 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
 
 /// Returns for how many sequences of the full context a deployment has place. Runs do not keep what that depends on, so a
 /// deployment whose GPUs are known is rendered once more.
-fn capacity(side: &RunDeployment<'_>, document: &Value, renderer: &Renderer<'_>) -> Option<Capacity> {
+fn capacity(side: &RunDeployment<'_>, document: &Value, engine: &Engine<'_>) -> Option<Capacity> {
     if !side.knows_gpus() {
         return None;
     }
-    let rendered = renderer.render(document, Thoroughness::Everything)?;
+    let rendered = engine.render(document, Thoroughness::Everything)?;
     let generating = rendered.decision.workers.iter().filter(|worker| worker.role != Role::Prefill.as_str());
     let capacities = generating.map(WorkerFit::capacity);
     let sum = |sum: Capacity, (fewest, most): (u64, u64)| Capacity {
@@ -315,18 +235,6 @@ fn capacity(side: &RunDeployment<'_>, document: &Value, renderer: &Renderer<'_>)
         max: sum.max.saturating_add(most),
     };
     capacities.collect::<Option<Vec<_>>>().map(|all| all.into_iter().fold(Capacity { min: 0, max: 0 }, sum))
-}
-
-/// Returns the document of a deployment as its author writes it, and whether a cluster returned it, with more fields.
-fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems) -> (Value, bool) {
-    let mut document = side.input.and_then(|input| renderer.document(input, items)).unwrap_or_default();
-    let is_live = document.pointer("/metadata/uid").is_some();
-    server_fields::remove(&mut document);
-    if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
-        // The owner of a deployment is a controller, which writes its uid; an author does not know it.
-        metadata.shift_remove("ownerReferences");
-    }
-    (document, is_live)
 }
 
 /// The values of a plan that are secrets by the names of their fields, with what the report shows instead.
@@ -399,7 +307,7 @@ fn leaves_out_default(change: &Change) -> bool {
 
 /// The old state in the form that is compared with the new one.
 struct Baseline<'s> {
-    renderer: Renderer<'s>,
+    engine: Engine<'s>,
     objects: Vec<Object>,
     /// The change of the main object's CRD version, if there is one.
     version: Option<RenderedChange>,
@@ -414,15 +322,19 @@ fn choose_baseline<'s>(
     context: &PlanContext<'s>,
 ) -> Baseline<'s> {
     let main = |side: &RunDeployment<'_>| side.decision.objects.last().cloned();
-    let unconverted = || Baseline { renderer: context.old.clone(), objects: old.objects(), version: None };
+    let old_engine = &context.old.engine;
+    let unconverted = || Baseline { engine: old_engine.clone(), objects: old.objects(), version: None };
     let (Some(old_main), Some(new_main)) = (main(old), main(new)) else { return unconverted() };
     if !is_same(&old_main, &new_main) || old_main.api_version == new_main.api_version {
         return unconverted();
     }
-    let with_crd_version = |renderer: Renderer<'s>| renderer.with_crd_version(&old.provider(), &new_main.api_version);
+    let in_new_version = old_engine.with_options(|options| {
+        options.crd_versions.insert(old.provider(), new_main.api_version.to_string());
+    });
     // The CRDs of the old run may lack the new version, so those of the new run are tried next.
-    for renderer in [with_crd_version(context.old.clone()), with_crd_version(context.old.with_crds_of(&context.new))] {
-        if let Some(rendered) = renderer.render(before, Thoroughness::Needed) {
+    let with_new_crds = in_new_version.with(EnginePart::Crds, &context.new.engine);
+    for engine in [in_new_version, with_new_crds] {
+        if let Some(rendered) = engine.render(before, Thoroughness::Needed) {
             let version = RenderedChange {
                 object: new_main.clone(),
                 is_main: true,
@@ -430,7 +342,7 @@ fn choose_baseline<'s>(
                 before: Some(Value::from(&*old_main.api_version)),
                 after: Some(Value::from(&*new_main.api_version)),
             };
-            return Baseline { renderer, objects: rendered.objects, version: Some(version) };
+            return Baseline { engine, objects: rendered.objects, version: Some(version) };
         }
     }
     unconverted()
@@ -462,12 +374,13 @@ fn changes_identity(old: &RunDeployment<'_>, new: &RunDeployment<'_>, changes: &
 /// Applies the CRD validation rules of the cluster. A change that they reject is refused, even if the provider's table
 /// has another reaction.
 fn apply_crd_rules(changes: &mut [Change], states: &StatePair<'_, '_>) {
+    let Some(crds) = states.new.engine.crds() else { return };
     for (object, new) in states.new.objects {
         let Some((_, old)) = states.old.objects.iter().find(|(other, _)| is_same(object, other)) else { continue };
         if old == new {
             continue;
         }
-        for (path, message) in states.new.renderer.check_change(old, new) {
+        for (path, message) in crds.check_change(old, new) {
             let path = path.to_string();
             let affected = changes.iter_mut().flat_map(|change| &mut change.outputs);
             let affected = affected.filter(|output| output.object == *object && overlap(&output.path, &path));

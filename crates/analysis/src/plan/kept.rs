@@ -1,26 +1,14 @@
 //! The providers that deployments keep under the operator, which selects the provider of a deployment only once.
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::deployment::{PlanContext, RunDeployment};
-use super::report::ProviderChoice;
+use super::report::KeptProvider;
+use super::run_deployment::{PlanContext, RunDeployment};
 use super::selection::provider_choice;
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::{Compilation, KeptChoices, Renderer};
+use kubefoundry_compiler::pipeline::{Compilation, InputValues, KeptChoices};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_transform::PriorChoice;
-
-/// A provider that stays although the selection rules prefer another one by now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct KeptProvider {
-    /// The provider that stays.
-    pub provider: String,
-    /// What the selection rules prefer for a new deployment with this specification.
-    pub preferred: ProviderChoice,
-}
 
 /// Returns the choices that are stored in the status of the deployments of a run, as a cluster returns them.
 pub fn stored_choices<O>(sources: &SourceSet, compilation: &Compilation<O>) -> KeptChoices {
@@ -32,11 +20,11 @@ pub fn stored_choices<O>(sources: &SourceSet, compilation: &Compilation<O>) -> K
     };
     let mut kept = KeptChoices::default();
     for (label, view) in sources.views() {
-        let renderer = Renderer::for_environment(&view, compilation, label.as_deref());
+        let options = compilation.options_of(label.as_deref());
         let inputs = || compilation.inputs.iter().filter(|input| input.rendered && view.shows(input.source));
-        let items = renderer.list_items(inputs());
+        let values = InputValues::new(&view, options, inputs());
         for input in inputs() {
-            if let Some(choice) = renderer.document(input, &items).as_ref().and_then(stored_choice) {
+            if let Some(choice) = values.get(input).as_ref().and_then(stored_choice) {
                 kept.insert(label.as_ref(), input.header.object(), choice);
             }
         }
@@ -65,14 +53,14 @@ pub(super) fn kept_provider(
     let selection = new.decision.selection.as_ref().filter(|selection| !selection.explicit)?;
     let kept = new.kept_choice()?;
     let document = document();
-    let renderer = context.new.without_kept_choices();
-    let preferred = renderer.render(&document, Thoroughness::Needed)?;
+    let engine = context.new.engine.without_kept_choices();
+    let preferred = engine.render(&document, Thoroughness::Needed)?;
     let is_kept = preferred.decision.provider() == selection.provider.as_deref();
     if is_kept {
         return None;
     }
     // Only this thoroughness keeps the rules.
-    let preferred = renderer.render(&document, Thoroughness::Everything)?;
+    let preferred = engine.render(&document, Thoroughness::Everything)?;
     let preferred = provider_choice(preferred.decision.selection.as_ref()?);
     Some(KeptProvider { provider: kept.provider.clone(), preferred })
 }

@@ -18,8 +18,10 @@ mod interface;
 mod kept;
 mod rendered_change;
 mod report;
+mod run_deployment;
 mod runtimes;
 mod selection;
+mod summary;
 mod upstream;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,19 +30,20 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use attribution::AtomicChange;
-use deployment::{PlanContext, PlannedDeployment, RunDeployment};
-use kubefoundry_compiler::pipeline::{Compilation, GpuCount, InputDocument, Renderer, YamlText};
+use kubefoundry_compiler::pipeline::{Compilation, Engine, EnginePart, GpuCount, InputDocument, InputValues, YamlText};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use run_deployment::{PlanContext, PlanSide, RunDeployment};
+use summary::PlannedDeployment;
 
 pub use class::{Applier, ChangeClass};
 pub use images::ImageChange;
-pub use kept::{KeptProvider, choices_made, stored_choices};
+pub use kept::{choices_made, stored_choices};
 pub use report::{
     Action, Capacity, CapacityChange, Cause, Change, ClassCounts, DeploymentPlan, GpuChange, InterfaceChange,
-    MemoryChange, ObjectPlan, OutputChange, Plan, ProviderChoice, SelectionChange, Summary, WinningRule,
+    KeptProvider, MemoryChange, ObjectPlan, OutputChange, Plan, ProviderChoice, RemovedFlag, RemovedFlags,
+    RuntimeChange, SelectionChange, Summary, WinningRule,
 };
-pub use runtimes::{RemovedFlag, RemovedFlags, RuntimeChange};
 pub use upstream::{UpstreamChange, upstream_changes};
 
 /// The reason why two runs cannot be compared.
@@ -115,7 +118,8 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
     let uses_image = |run: PlanInput<'_>, image: &str| {
         run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
     };
-    let mut plan = Plan::new(applier, planned, report::gpu_changes(gpus(old.compilation), gpus(new.compilation)));
+    let mut plan =
+        summary::summarize(applier, planned, summary::gpu_changes(gpus(old.compilation), gpus(new.compilation)));
     plan.runtimes = runtimes::runtime_changes(
         new.compilation.options.composition,
         pairs.iter().filter_map(|(old, new)| old.as_ref().zip(new.as_ref())),
@@ -157,31 +161,33 @@ fn environment_sides(old: &SourceSet, new: &SourceSet) -> Vec<EnvironmentSides> 
 }
 
 /// Plans the deployments of one environment.
-fn plan_environment<'r>(
-    environment: &EnvironmentSides,
+fn plan_environment<'r, 'e>(
+    environment: &'e EnvironmentSides,
     old: PlanInput<'r>,
     new: PlanInput<'r>,
     pairs: &[Pair<'r>],
     applier: Applier,
 ) -> Vec<PlannedDeployment> {
     let label = environment.label.as_deref();
-    let new_renderer = Renderer::for_environment(&environment.new, new.compilation, label);
+    let new_engine = Engine::of_run(&environment.new, new.compilation, label);
     // What the new state keeps is what the old state has, so that a provider that is no longer named stays as well.
-    let old_renderer =
-        Renderer::for_environment(&environment.old, old.compilation, label).with_kept_choices_of(&new_renderer);
+    let old_engine =
+        Engine::of_run(&environment.old, old.compilation, label).with(EnginePart::KeptChoices, &new_engine);
     let differing = || {
         pairs.iter().filter(|(old, new)| match (old, new) {
             (Some(old), Some(new)) => old.text() != new.text() || new.keeps_provider(),
             (one, other) => one.or(*other).is_some_and(|side| side.knows_gpus()),
         })
     };
+    let side = |engine: Engine<'e>, view, input: &dyn Fn(&Pair<'r>) -> Option<&'r Arc<InputDocument>>| PlanSide {
+        values: InputValues::new(view, engine.options(), differing().filter_map(input)),
+        engine,
+    };
     let (old_view, new_view) =
         (PlanInput { sources: &environment.old, ..old }, PlanInput { sources: &environment.new, ..new });
     let context = PlanContext {
-        old_items: old_renderer.list_items(differing().filter_map(|(old, _)| old.and_then(|side| side.input))),
-        new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
-        old: old_renderer,
-        new: new_renderer,
+        old: side(old_engine, &environment.old, &|(old, _)| old.and_then(|side| side.input)),
+        new: side(new_engine, &environment.new, &|(_, new)| new.and_then(|side| side.input)),
         changes: shared_input_changes(old_view, new_view),
         applier,
     };

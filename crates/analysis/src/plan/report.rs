@@ -1,19 +1,13 @@
 //! The data of a plan. It is printed as text or Markdown, and serialized to JSON.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::class::{Applier, ChangeClass};
-use super::deployment::PlannedDeployment;
-use super::images::{self, ImageChange};
-use super::kept::KeptProvider;
-use super::runtimes::RuntimeChange;
-use kubefoundry_compiler::pipeline::GpuCount;
+use super::images::ImageChange;
 use kubefoundry_diagnostics::ObjectRef;
 
 /// The effect of the change from one run to another.
@@ -217,6 +211,17 @@ pub struct SelectionChange {
     pub closed_gate: Option<String>,
 }
 
+/// A provider that stays although the selection rules prefer another one by now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct KeptProvider {
+    /// The provider that stays.
+    pub provider: String,
+    /// What the selection rules prefer for a new deployment with this specification.
+    pub preferred: ProviderChoice,
+}
+
 /// A selected provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -240,6 +245,52 @@ pub struct WinningRule {
     /// Its priority.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub priority: i32,
+}
+
+/// A provider whose runtime changes for at least one deployment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RuntimeChange {
+    /// The provider.
+    pub provider: String,
+    /// The old runtime version.
+    pub before: String,
+    /// The new runtime version.
+    pub after: String,
+    /// How many deployments change to it.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub deployments: usize,
+    /// Whether minor releases are skipped although upstream supports upgrades to the next one only.
+    pub skips_minor_release: bool,
+    /// The flags that the new runtime does not have, by engine of these deployments, sorted.
+    pub removed_flags: Vec<RemovedFlags>,
+}
+
+/// The flags of one engine that a newer runtime does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RemovedFlags {
+    /// The engine, such as `vllm`.
+    pub engine: &'static str,
+    /// The flags, sorted.
+    pub flags: Vec<RemovedFlag>,
+}
+
+/// A flag that a newer runtime does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RemovedFlag {
+    /// The flag without dashes.
+    pub name: &'static str,
+    /// The flags of the same meaning, as a command line writes them, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<&'static str>,
 }
 
 /// The number of GPUs of one resource name, before and after.
@@ -351,7 +402,7 @@ impl ClassCounts {
         }
     }
 
-    fn add(&mut self, class: ChangeClass) {
+    pub(super) fn add(&mut self, class: ChangeClass) {
         let count = match class {
             ChangeClass::None => &mut self.none,
             ChangeClass::InPlace => &mut self.in_place,
@@ -367,34 +418,6 @@ impl ClassCounts {
 }
 
 impl Plan {
-    /// Builds the plan from the plans of the deployments.
-    pub(super) fn new(applier: Applier, planned: Vec<PlannedDeployment>, gpus: Vec<GpuChange>) -> Self {
-        let mut summary = Summary {
-            gpus_before: gpus.iter().map(|change| change.before).sum(),
-            gpus_after: gpus.iter().map(|change| change.after).sum(),
-            ..Summary::default()
-        };
-        for PlannedDeployment { deployment, gpus, objects_class, .. } in &planned {
-            match (deployment.action, deployment.class) {
-                (Action::Created, _) => summary.created += 1,
-                (Action::Deleted, _) => summary.deleted += 1,
-                (Action::Changed, Some(class)) => summary.changed.add(class),
-                (Action::Unchanged | Action::Changed, _) => summary.unchanged += 1,
-            }
-            let (before, after) = *gpus;
-            let runs_both = match objects_class {
-                Some(ChangeClass::BlueGreen) => true,
-                // The operator deletes the old object before it creates the new one.
-                Some(ChangeClass::Recreate) => applier == Applier::Apply,
-                _ => false,
-            };
-            summary.gpus_at_most += if runs_both { before + after } else { before.max(after) };
-        }
-        let images = images::merge(planned.iter().flat_map(|planned| &planned.images));
-        let deployments = planned.into_iter().map(|planned| planned.deployment).collect();
-        Self { applier, summary, gpus, runtimes: Vec::new(), images, deployments }
-    }
-
     /// Returns whether no deployment changes, as far as that is known.
     pub fn is_empty(&self) -> bool {
         self.deployments.iter().all(|deployment| deployment.action == Action::Unchanged)
@@ -423,84 +446,5 @@ impl Change {
     /// Updates the class to the most severe one among the effects.
     pub(super) fn update_class(&mut self) {
         self.class = self.outputs.iter().map(|output| output.class).max().unwrap_or(ChangeClass::None);
-    }
-}
-
-/// Merges GPU counts before and after, sorted by resource name.
-pub(super) fn gpu_changes<'g>(
-    before: impl IntoIterator<Item = &'g GpuCount>,
-    after: impl IntoIterator<Item = &'g GpuCount>,
-) -> Vec<GpuChange> {
-    let mut changes: BTreeMap<Arc<str>, GpuChange> = BTreeMap::new();
-    let before = before.into_iter().map(|gpus| (gpus, true));
-    for (gpus, is_before) in before.chain(after.into_iter().map(|gpus| (gpus, false))) {
-        let change = changes.entry(gpus.resource.clone()).or_insert_with(|| GpuChange {
-            resource: gpus.resource.clone(),
-            before: 0,
-            after: 0,
-            memory: Some(MemoryChange { before: 0, after: 0 }),
-        });
-        *(if is_before { &mut change.before } else { &mut change.after }) += u128::from(gpus.count);
-        change.memory = change.memory.zip(gpus.memory).map(|(mut memory, bytes)| {
-            let side = if is_before { &mut memory.before } else { &mut memory.after };
-            *side = side.saturating_add(bytes);
-            memory
-        });
-    }
-    changes.into_values().collect()
-}
-
-/// Formats one line: `3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32`.
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let changed = ChangeClass::ALL.iter().rev().map(|class| (self.changed.count(*class), summary_word(*class)));
-        let counts: Vec<String> = changed
-            .chain([(self.created, "created"), (self.deleted, "deleted"), (self.unchanged, "unchanged")])
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"))
-            .collect();
-        f.write_str(if counts.is_empty() { "no ModelDeployments" } else { "" })?;
-        f.write_str(&counts.join(", "))?;
-        let Self { gpus_before: before, gpus_after: after, gpus_at_most: peak, .. } = *self;
-        match (before, after) {
-            (0, 0) => Ok(()),
-            _ if before == after => write!(f, "; GPUs {after}"),
-            _ => write!(f, "; GPUs {before} → {after}"),
-        }?;
-        if peak > before.max(after) && self.changed.blue_green + self.changed.recreate > 0 {
-            write!(f, ", up to {peak} meanwhile")?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns the word for a class in the summary line.
-const fn summary_word(class: ChangeClass) -> &'static str {
-    match class {
-        ChangeClass::None => "metadata only",
-        ChangeClass::InPlace => "in place",
-        ChangeClass::RollingRestart => "restart",
-        ChangeClass::BlueGreen => "blue-green",
-        ChangeClass::NoEffect => "no effect",
-        ChangeClass::Unknown => "unknown",
-        ChangeClass::Recreate => "recreate",
-        ChangeClass::Refused => "refused",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formats_the_summary_in_one_line() {
-        let changed = ClassCounts { recreate: 3, rolling_restart: 2, ..ClassCounts::default() };
-        let mut summary =
-            Summary { unchanged: 11, changed, gpus_before: 24, gpus_after: 32, gpus_at_most: 32, ..Summary::default() };
-        assert_eq!(summary.to_string(), "3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32");
-        summary.changed.blue_green = 1;
-        summary.gpus_at_most = 40;
-        assert!(summary.to_string().ends_with("GPUs 24 → 32, up to 40 meanwhile"), "{summary}");
-        assert_eq!(Summary::default().to_string(), "no ModelDeployments");
     }
 }

@@ -2,61 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::deployment::RunDeployment;
+use super::report::{RemovedFlag, RemovedFlags, RuntimeChange};
+use super::run_deployment::RunDeployment;
 use kubefoundry_deployment::ir::EngineType;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::composition::Composition;
 use kubefoundry_provider::runtime_upgrade::{removed_flags, skips_minor_release};
 use kubefoundry_yaml as yaml;
-
-/// A provider whose runtime changes for at least one deployment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RuntimeChange {
-    /// The provider.
-    pub provider: String,
-    /// The old runtime version.
-    pub before: String,
-    /// The new runtime version.
-    pub after: String,
-    /// How many deployments change to it.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub deployments: usize,
-    /// Whether minor releases are skipped although upstream supports upgrades to the next one only.
-    pub skips_minor_release: bool,
-    /// The flags that the new runtime does not have, by engine of these deployments, sorted.
-    pub removed_flags: Vec<RemovedFlags>,
-}
-
-/// The flags of one engine that a newer runtime does not have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RemovedFlags {
-    /// The engine, such as `vllm`.
-    pub engine: &'static str,
-    /// The flags, sorted.
-    pub flags: Vec<RemovedFlag>,
-}
-
-/// A flag that a newer runtime does not have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RemovedFlag {
-    /// The flag without dashes.
-    pub name: &'static str,
-    /// The flags of the same meaning, as a command line writes them, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub replacement: Option<&'static str>,
-}
 
 /// Lists the changes of runtimes, sorted by provider and version.
 pub(super) fn runtime_changes<'r, 'p>(

@@ -4,21 +4,21 @@ use serde_json::Value;
 
 use super::report::{ProviderChoice, SelectionChange, WinningRule};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::{Decision, RenderedDocument, Renderer};
+use kubefoundry_compiler::pipeline::{Decision, Engine, RenderedDocument};
 use kubefoundry_model::select::Selection;
 
 /// Returns the difference between two selections; `None` if provider and reason are equal.
 pub(super) fn selection_change(
-    (old, old_document, old_renderer): (&Decision, &Value, &Renderer<'_>),
-    (new, new_document, new_renderer): (&Decision, &Value, &Renderer<'_>),
+    (old, old_document, old_engine): (&Decision, &Value, &Engine<'_>),
+    (new, new_document, new_engine): (&Decision, &Value, &Engine<'_>),
 ) -> Option<SelectionChange> {
     let (before, after) = (old.selection.as_ref()?, new.selection.as_ref()?);
     if before.provider == after.provider && before.reason == after.reason {
         return None;
     }
     // Runs keep candidates and their rules only at this thoroughness, so the two deployments are rendered once more.
-    let render = |renderer: &Renderer<'_>, document: &Value| renderer.render(document, Thoroughness::Everything);
-    let (old, new) = (render(old_renderer, old_document), render(new_renderer, new_document));
+    let old = old_engine.render(old_document, Thoroughness::Everything);
+    let new = new_engine.render(new_document, Thoroughness::Everything);
     let full_selection =
         |rendered: &Option<RenderedDocument>| rendered.as_ref().and_then(|it| it.decision.selection.clone());
     let (full_before, full_after) = (full_selection(&old), full_selection(&new));

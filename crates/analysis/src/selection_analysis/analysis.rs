@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::point::{PointSelection, document, renders, select_at};
 use super::space::SearchSpace;
 use crate::trace::change::{FieldChange, apply_edits};
+use kubefoundry_compiler::pipeline::Engine;
 pub use kubefoundry_compiler::pipeline::Providers;
-use kubefoundry_compiler::pipeline::{PreparedRun, with_prepared_run};
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
@@ -184,7 +184,8 @@ pub fn analyze(
     sources: &SourceSet,
     providers: Providers,
 ) -> Result<Analysis, Vec<Diagnostic>> {
-    with_prepared_run(composition, sources, providers, |prepared| RuleAnalyzer::judge_all(prepared).to_analysis())
+    let (engine, _) = Engine::read_input(composition, sources, providers)?;
+    Ok(RuleAnalyzer::judge_all(&engine).to_analysis())
 }
 
 /// The observations about a rule.
@@ -224,7 +225,7 @@ type Tie = (RulePosition, RulePosition, PointSample);
 
 /// Judges points, which are the deployments of a search space, and collects observations about rules and providers.
 struct RuleAnalyzer<'p> {
-    prepared: &'p PreparedRun<'p>,
+    engine: &'p Engine<'p>,
     space: SearchSpace,
     rules: Vec<Vec<RuleRecord>>,
     /// For each provider: the points at which it is eligible, and those that it wins.
@@ -243,12 +244,12 @@ struct RuleAnalyzer<'p> {
 }
 
 impl<'p> RuleAnalyzer<'p> {
-    fn judge_all(prepared: &'p PreparedRun<'p>) -> Self {
-        let candidates = prepared.catalog().candidates();
+    fn judge_all(engine: &'p Engine<'p>) -> Self {
+        let candidates = engine.catalog().candidates();
         let empty = |_: &_| PointSample::default();
         let mut analyzer = Self {
-            prepared,
-            space: SearchSpace::from_catalog(prepared.catalog()),
+            engine,
+            space: SearchSpace::from_catalog(engine.catalog()),
             rules: candidates.iter().map(|it| it.rules.iter().map(|_| RuleRecord::default()).collect()).collect(),
             open: candidates.iter().map(empty).collect(),
             wins: vec![0; candidates.len()],
@@ -257,7 +258,7 @@ impl<'p> RuleAnalyzer<'p> {
             tried: 0,
             accepted: 0,
             complete: true,
-            steps: StepBudget::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR)),
+            steps: StepBudget::new(engine.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR)),
         };
         analyzer.judge_points();
         analyzer
@@ -335,7 +336,7 @@ impl<'p> RuleAnalyzer<'p> {
             return;
         }
         let Some(root) = self.space.point(base, choices) else { return };
-        let Some(verdict) = select_at(&root, self.prepared, &mut self.steps) else { return };
+        let Some(verdict) = select_at(&root, self.engine, &mut self.steps) else { return };
         if self.steps.is_exhausted() {
             // The step budget is exhausted, so missing values are not evidence about the rules.
             return;
@@ -393,7 +394,7 @@ impl<'p> RuleAnalyzer<'p> {
     }
 
     fn rule_name(&self, provider: usize, rule: usize) -> Option<RuleName> {
-        let candidate = self.prepared.catalog().candidates().get(provider)?;
+        let candidate = self.engine.catalog().candidates().get(provider)?;
         let selection_rule = candidate.rules.get(rule)?;
         let condition = selection_rule.condition.to_string();
         Some(RuleName {
@@ -407,17 +408,17 @@ impl<'p> RuleAnalyzer<'p> {
     /// Returns the first of some points that renders without an error, or else the first one. Judging a point only
     /// selects a provider, so the provider may still refuse the deployment.
     fn witness(&self, points: &[Node<'static>]) -> Option<Witness> {
-        let mut steps = StepBudget::new(self.prepared.options().rule_limits.steps.saturating_mul(4));
-        let rendered = points.iter().find(|root| renders(root, self.prepared, &mut steps));
+        let mut steps = StepBudget::new(self.engine.options().rule_limits.steps.saturating_mul(4));
+        let rendered = points.iter().find(|root| renders(root, self.engine, &mut steps));
         let root = rendered.or_else(|| points.first())?;
-        let verdict = select_at(root, self.prepared, &mut steps)?;
+        let verdict = select_at(root, self.engine, &mut steps)?;
         let selection = verdict.selection;
         Some(Witness { document: document(root), selects: selection.provider, reason: selection.reason })
     }
 
     /// Converts the observations to summaries and flaws.
     fn to_analysis(&self) -> Analysis {
-        let candidates = self.prepared.catalog().candidates();
+        let candidates = self.engine.catalog().candidates();
         let mut flaws = Vec::new();
         let mut providers = Vec::new();
         for (position, candidate) in candidates.iter().enumerate() {
@@ -476,7 +477,7 @@ impl<'p> RuleAnalyzer<'p> {
 
     /// Returns why a provider never wins.
     fn provider_flaw(&self, position: usize) -> Option<Flaw> {
-        let candidate = self.prepared.catalog().candidates().get(position)?;
+        let candidate = self.engine.catalog().candidates().get(position)?;
         let open = self.open.get(position)?;
         let flaw = |kind, message: String, witness| Flaw {
             kind,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::PreparedRun;
+use kubefoundry_compiler::pipeline::Engine;
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::SourceId;
@@ -42,7 +42,7 @@ impl PointSelection {
 }
 
 /// Selects a provider for a document. Returns `None` if the document is not a valid deployment.
-pub(super) fn select_at(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut StepBudget) -> Option<PointSelection> {
+pub(super) fn select_at(root: &Node<'_>, engine: &Engine<'_>, steps: &mut StepBudget) -> Option<PointSelection> {
     let scope = DocumentScope { source: SourceId::default(), text: "", document: 0, root, object: None };
     let mut findings = Findings::new(scope);
     let group = root.get("apiVersion").and_then(Node::as_str)?.split('/').next()?;
@@ -53,7 +53,7 @@ pub(super) fn select_at(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut
         return None;
     }
     let variables = RuleVariables::new(root, &deployment);
-    let selection = select::select(&deployment, prepared.catalog(), variables, true, steps, &mut findings);
+    let selection = select::select(&deployment, engine.catalog(), variables, true, steps, &mut findings);
     // Rules with the same priority give the same score; the first true one decides.
     let deciding = selection.candidates.iter().map(|candidate| {
         let score = candidate.score?;
@@ -64,8 +64,8 @@ pub(super) fn select_at(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut
 }
 
 /// Returns whether a document is rendered without an error, or passed on to a third-party provider.
-pub(super) fn renders(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut StepBudget) -> bool {
-    !prepared.attempt(root, Thoroughness::Needed, steps).is_refused()
+pub(super) fn renders(root: &Node<'_>, engine: &Engine<'_>, steps: &mut StepBudget) -> bool {
+    !engine.attempt(root, Thoroughness::Needed, steps).is_refused()
 }
 
 /// Returns a document as JSON.

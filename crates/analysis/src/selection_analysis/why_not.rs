@@ -7,7 +7,7 @@ use super::space::{SearchSpace, edits};
 use crate::trace::DocumentChange;
 use crate::trace::change::{FieldChange, apply_edits};
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::{Attempt, InputDeployment, Providers, with_prepared_run};
+use kubefoundry_compiler::pipeline::{Attempt, Engine, InputDeployment, Providers};
 use kubefoundry_deployment::wire::{EngineType, ModelDeployment};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
@@ -153,20 +153,19 @@ fn why_not_in(
     sources: &SourceSet,
     provider: &str,
 ) -> Result<Vec<WhyNot>, UnknownProvider> {
-    let answers: Result<Result<Vec<WhyNot>, UnknownProvider>, Vec<Diagnostic>> =
-        with_prepared_run(composition, sources, Providers::All, |prepared| {
-            let catalog = prepared.catalog();
-            let Some(candidate) = catalog.get(provider) else {
-                let known: Vec<&str> = catalog.names().collect();
-                let closest = closest(provider, known.iter().copied());
-                let suggestion = closest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
-                let (name, known) = (provider.to_owned(), known.join(", "));
-                return Err(UnknownProvider { name, known, suggestion });
-            };
-            let space = SearchSpace::from_catalog(catalog);
-            Ok(prepared.deployments().map(|subject| ChangeSearch::new(subject, candidate).answer(&space)).collect())
-        });
-    answers.unwrap_or_else(|_| Ok(Vec::new()))
+    let Ok((engine, deployments)) = Engine::read_input(composition, sources, Providers::All) else {
+        return Ok(Vec::new());
+    };
+    let catalog = engine.catalog();
+    let Some(candidate) = catalog.get(provider) else {
+        let known: Vec<&str> = catalog.names().collect();
+        let closest = closest(provider, known.iter().copied());
+        let suggestion = closest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+        let (name, known) = (provider.to_owned(), known.join(", "));
+        return Err(UnknownProvider { name, known, suggestion });
+    };
+    let space = SearchSpace::from_catalog(catalog);
+    Ok(deployments.iter(&engine).map(|subject| ChangeSearch::new(subject, candidate).answer(&space)).collect())
 }
 
 /// The remark on a change to llama.cpp.

@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use kubefoundry_compiler::pipeline::Fate;
-pub use kubefoundry_compiler::pipeline::probe::change;
-use kubefoundry_compiler::pipeline::probe::change::FieldChange;
-use kubefoundry_compiler::pipeline::probe::difference::{OutputPlace, leaves};
-use kubefoundry_compiler::pipeline::probe::{Effect, Probe, classify_effect, is_empty_value, reference};
-use kubefoundry_compiler::pipeline::{InputDeployment, Providers, with_prepared_run};
+pub use kubefoundry_compiler::pipeline::field_effects::field_change as change;
+use kubefoundry_compiler::pipeline::field_effects::field_change::FieldChange;
+use kubefoundry_compiler::pipeline::field_effects::output_difference::{OutputPlace, leaves};
+use kubefoundry_compiler::pipeline::field_effects::{Effect, Probe, classify_effect, is_empty_value, reference};
+use kubefoundry_compiler::pipeline::{Engine, InputDeployment, Providers};
 use kubefoundry_deployment::ir::FieldOrigin;
 use kubefoundry_deployment::wire::SharedOverrides;
 use kubefoundry_diagnostics::ObjectRef;
@@ -185,16 +185,13 @@ pub struct OutputTrace {
 /// assert_eq!(output.value, "\"--max-model-len=8192\"");
 /// assert!(output.from.contains(&"spec.engine.contextLength".to_owned()));
 /// ```
-#[expect(
-    clippy::disallowed_methods,
-    reason = "without usable options nothing is traced, and a compilation reports why"
-)]
 pub fn trace(composition: &'static Composition, sources: &SourceSet) -> Vec<Trace> {
     let trace_all = |view: &SourceSet| -> Vec<Trace> {
-        with_prepared_run(composition, view, Providers::All, |prepared| {
-            prepared.deployments().map(trace_deployment).collect()
-        })
-        .unwrap_or_default()
+        // Without usable options nothing is traced, and a compilation reports why.
+        let Ok((engine, deployments)) = Engine::read_input(composition, view, Providers::All) else {
+            return Vec::new();
+        };
+        deployments.iter(&engine).map(trace_deployment).collect()
     };
     sources.views().iter().flat_map(|(_, view)| trace_all(view)).collect()
 }

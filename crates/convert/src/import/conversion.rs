@@ -7,16 +7,17 @@ use serde_json::{Map, Value, json};
 
 use super::compare;
 use super::document::{DocumentBuilder, EngineSettings, Supplied, arrange_as_declared, role_flags, user_flags};
-use super::importer::{Importer, NamespaceObjects, RenderedDeployment, report_not_importable, report_refusal};
-use super::input::ParsedObject;
+use super::importer::{Importer, NamespaceObjects, RenderedDeployment};
+use super::object_metadata::api_group_of;
+use super::refusal::Refusal;
 use super::report::Omission;
 use super::{object_metadata, parallelism};
 use kubefoundry_analysis::trace::change::FieldChange;
 use kubefoundry_compiler::codes as shared;
 use kubefoundry_deployment::wire::ModelDeployment;
-use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef};
+use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_engines::ImportedFlag;
-use kubefoundry_kubernetes::api_group::{AIRUNWAY, API_GROUPS, ApiGroup};
+use kubefoundry_kubernetes::api_group::{AIRUNWAY, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_provider::draft::{Draft, ImportSource, Refinement, is_empty_collection, string_at, string_entries_at};
 use kubefoundry_transform::codes::NAME_TOO_LONG;
@@ -29,24 +30,6 @@ pub(super) struct Conversion {
     pub(super) deployment: Value,
     pub(super) rendering: RenderedDeployment,
     pub(super) omissions: Vec<Omission>,
-}
-
-/// The reason why a draft does not become a deployment.
-pub(super) enum Refusal {
-    /// The deployment would have these errors.
-    Invalid(Vec<Diagnostic>),
-    /// The end of the sentence `<object> cannot be imported: `.
-    Reason(String),
-}
-
-impl Refusal {
-    /// Reports why an object cannot be imported.
-    pub(super) fn report(&self, object: &ParsedObject<'_>, reference: &ObjectRef, findings: &mut Findings<'_>) {
-        match self {
-            Self::Invalid(errors) => report_refusal(object, reference, errors, findings),
-            Self::Reason(why) => report_not_importable(object, reference, why, findings),
-        }
-    }
 }
 
 impl Importer<'_> {
@@ -244,17 +227,6 @@ fn shorten(name: &str, length: usize) -> String {
 
 /// The characters of a hash in a shortened name.
 const HASH_LENGTH: usize = 5;
-
-/// Returns the API group of the labels and annotations on an object, or the default group if it has none of them.
-pub(super) fn api_group_of(object: &Value) -> &'static ApiGroup {
-    let has_markers = |api_group: &&ApiGroup| {
-        let annotations = string_entries_at(object, "/metadata/annotations");
-        let labels = string_entries_at(object, "/metadata/labels");
-        annotations.contains_key(&api_group.label("model-deployment"))
-            || labels.contains_key(&api_group.label("managed-by"))
-    };
-    API_GROUPS.iter().find(has_markers).unwrap_or(kubefoundry_kubernetes::api_group::DEFAULT)
-}
 
 /// Returns whether an object identifies its model as a HuggingFace model.
 fn is_hugging_face(object: &Value) -> bool {

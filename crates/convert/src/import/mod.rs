@@ -13,6 +13,7 @@ mod config_map_names;
 mod conversion;
 mod document;
 mod gateway;
+mod import_object;
 mod importer;
 pub(crate) mod input;
 mod multi_role;
@@ -20,6 +21,7 @@ mod object_metadata;
 mod parallelism;
 mod raw_patches;
 mod references;
+mod refusal;
 mod report;
 
 use std::collections::BTreeMap;
@@ -27,7 +29,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use importer::{CANNOT_BE_IMPORTED, Importer, NamespaceObjects, report_not_importable};
+use importer::{Importer, NamespaceObjects};
 use input::ParsedObject;
 use kubefoundry_compiler::codes as shared;
 use kubefoundry_compiler::codes::import as codes;
@@ -38,6 +40,7 @@ use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_model::composition::Composition;
 use kubefoundry_provider::draft::string_at;
 use kubefoundry_yaml::text::one_of;
+use refusal::{CANNOT_BE_IMPORTED, report_not_importable};
 
 /// The result of an import. Objects that cannot be imported have errors, and the others are imported all the same.
 #[derive(Debug)]

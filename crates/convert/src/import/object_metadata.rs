@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use kubefoundry_deployment::wire::SharedOverrides;
+use kubefoundry_kubernetes::api_group::{self, API_GROUPS, ApiGroup};
 use kubefoundry_model::object_metadata::owner_of_key;
 use kubefoundry_provider::draft::{Draft, string_entries_at};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -30,4 +31,15 @@ pub(super) fn entry_at(path: &FieldPath) -> Option<FieldPath> {
         return None;
     };
     path.starts_with(&metadata).then(|| metadata.key(field.clone()).with_key(key.clone()))
+}
+
+/// Returns the API group of the labels and annotations on an object, or the default group if it has none of them.
+pub(super) fn api_group_of(object: &Value) -> &'static ApiGroup {
+    let has_markers = |api_group: &&ApiGroup| {
+        let annotations = string_entries_at(object, "/metadata/annotations");
+        let labels = string_entries_at(object, "/metadata/labels");
+        annotations.contains_key(&api_group.label("model-deployment"))
+            || labels.contains_key(&api_group.label("managed-by"))
+    };
+    API_GROUPS.iter().find(has_markers).unwrap_or(api_group::DEFAULT)
 }

@@ -4,8 +4,9 @@
 //! Kubernetes accepts two variables with one name and uses the last. Here they are an error, because this is never
 //! intended.
 
-use super::{Checker, SyntaxResult, non_empty};
+use super::{Checker, non_empty};
 use crate::codes;
+use crate::syntax_result::SyntaxResult;
 use crate::wire::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, ListPath, PathOf,
     ResourceFieldSelector, ValuePath,

@@ -4,7 +4,8 @@
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
-use super::{Checker, SyntaxResult};
+use super::Checker;
+use crate::syntax_result::SyntaxResult;
 use crate::wire::{Facet, Facets, ObjectShape, Reader, Syntax};
 use crate::{codes, image, labels, names};
 

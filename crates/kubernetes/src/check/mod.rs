@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::api_group::ApiGroup;
 use crate::codes;
+use crate::syntax_result::SyntaxResult;
 use crate::{api_group, labels, names, quantity};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_yaml::Value;
@@ -20,9 +21,6 @@ use kubefoundry_yaml::text::{closest, one_of, shorten};
 
 /// What to do about a secret that others can read already; a help about one ends with it.
 pub const REVOKE: &str = "revoke this secret, because everyone who can read this file or its history has it";
-
-/// The result of a syntax check. The error completes the sentence "…, expected …".
-pub type SyntaxResult = Result<(), &'static str>;
 
 /// The context of a check: the API group whose semantics apply, and the collection that receives findings.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use super::{storage, volumes};
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::ir::{EngineType, Leaf, Model, ModelSource, Volume};
 use kubefoundry_deployment::wire;
-use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 

@@ -4,9 +4,9 @@
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::labels;
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_kubernetes::wire::PathOf;
 use kubefoundry_kubernetes::wire::Toleration;
 

@@ -1,7 +1,8 @@
 //! The syntax of addresses and names in the section.
 
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::check::{SyntaxResult, report_token};
+use kubefoundry_kubernetes::check::report_token;
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 

@@ -1,8 +1,8 @@
 //! Reads the transports: their addresses, logins and settings.
 
 use kubefoundry_diagnostics::{FieldRef, Findings};
-use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::names;
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_kubernetes::wire::SecretKeySelector;
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;

@@ -6,7 +6,7 @@ use super::expect;
 use crate::types::{ResourceClaim, Resources};
 use crate::wire;
 use kubefoundry_kubernetes::check::Checker;
-use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_kubernetes::wire::{IntegerOrString, Map};
 use kubefoundry_kubernetes::{labels, quantity};
 use kubefoundry_transform::codes as shared;

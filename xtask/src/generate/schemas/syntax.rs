@@ -1,7 +1,7 @@
 //! Regular expressions for the syntax checks of the core, in the common subset of RE2, Rust and ECMAScript.
 //! `tests/it/schemas/` compares the expressions with the checks.
 
-use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_kubernetes::wire::Syntax;
 use kubefoundry_kubernetes::{image, labels, names, quantity};
 
