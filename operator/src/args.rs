@@ -2,13 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use k8s_openapi::api::core::v1::Toleration;
+use kubefoundry_controller_runtime::client;
+use kubefoundry_controller_runtime::metrics::Metrics;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_reconcile::recreation::RecreationPolicy;
 
-use crate::recreation::RecreationPolicy;
 use crate::role::Role;
 
 /// Runs ModelDeployments in a Kubernetes cluster: applies the objects of the provider that serves each model.
@@ -45,6 +48,16 @@ pub(crate) struct Cluster {
     /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = "kubefoundry-system", value_parser = namespace)]
     pub(crate) namespace: String,
+}
+
+impl Cluster {
+    /// Connects to the cluster.
+    ///
+    /// # Errors
+    /// The reason why there is no usable configuration.
+    pub(crate) async fn connect(&self, metrics: Arc<Metrics>) -> Result<kube::Client, String> {
+        client::connect(self.kubeconfig.as_deref(), self.context.as_deref(), metrics).await
+    }
 }
 
 /// Flags of `run`.

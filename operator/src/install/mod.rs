@@ -20,7 +20,6 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::args::{Cluster, Install, Uninstall};
-use crate::client;
 use crate::manifests::object::{NAME, OPERATOR_NAMESPACE, Object, PART_OF};
 
 /// The field manager of installed objects.
@@ -137,7 +136,7 @@ async fn connect(cluster: &Cluster) -> Result<Client, Failure> {
     // An error means that a provider was installed before, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // The metrics of these requests are not served.
-    client::connect(cluster, Arc::default()).await.map_err(Failure::Unreachable)
+    cluster.connect(Arc::default()).await.map_err(Failure::Unreachable)
 }
 
 impl Installer {

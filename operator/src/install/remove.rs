@@ -10,12 +10,12 @@ use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_webhook::certificates;
 use kubefoundry_yaml::infallible::to_json;
 
 use super::{Failure, Installed, Installer};
 use crate::manifests::object::{NAME, Object, PART_OF};
 use crate::role::Role;
-use crate::webhook::certificates;
 
 /// Time to wait for the deletion of a Deployment with its pods, or of a CRD.
 const DELETION_TIMEOUT: Duration = Duration::from_secs(60);

@@ -11,10 +11,10 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Index, Initialized, Signal, follow, watch_config};
-use crate::cached_object::CachedObject;
-use crate::observed::ObjectView;
-use crate::runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::observed::ObjectView;
+use kubefoundry_controller_runtime::watch::{Index, Initialized, Signal, follow, watch_config};
+use kubefoundry_reconcile::cached_object::CachedObject;
 
 /// A provider configuration, with its heartbeat kept apart: a heartbeat alone must not build a new snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
