@@ -3,17 +3,17 @@
 use crate::names::condition;
 
 /// Everything is applied as rendered.
-pub const APPLIED: &str = "Applied";
+pub(crate) const APPLIED: &str = "Applied";
 /// The workload of another owner has the containers of the actor.
-pub const BOUND: &str = "Bound";
+pub(crate) const BOUND: &str = "Bound";
 /// The queue of an actor is ready, as far as an object shows it.
-pub const TRANSPORT_READY: &str = "TransportReady";
+pub(crate) const TRANSPORT_READY: &str = "TransportReady";
 /// The pods of an actor are ready.
-pub const WORKLOAD_READY: &str = "WorkloadReady";
+pub(crate) const WORKLOAD_READY: &str = "WorkloadReady";
 /// KEDA accepts the scaling of an actor.
-pub const SCALING_READY: &str = "ScalingReady";
+pub(crate) const SCALING_READY: &str = "ScalingReady";
 /// The server of a distribution is ready.
-pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+pub(crate) const DEPLOYMENT_READY: &str = "DeploymentReady";
 
 /// A reason of a condition.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ pub const CLAIMED_REASONS: &[ConditionReason] = &[
 ];
 
 /// Whether the documentation lists a reason. Those of `Ready` can come from providers, so all of them count.
-pub fn is_documented(condition: &str, reason: &str) -> bool {
+pub(crate) fn is_documented(condition: &str, reason: &str) -> bool {
     let mut all = REASONS.iter().chain(CLAIMED_REASONS);
     condition == condition::READY || all.any(|row| row.condition == condition && row.word == reason)
 }

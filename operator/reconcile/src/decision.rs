@@ -19,6 +19,7 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// Keeps what is needed of a verdict.
     pub fn new(verdict: Arc<Verdict>) -> Self {
         match &verdict.choice {
             Some(choice) if verdict.outcome == Outcome::Runs => Self::Runs(Arc::new(choice.clone())),
@@ -26,6 +27,7 @@ impl Decision {
         }
     }
 
+    /// Returns the outcome of the verdict.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Runs(_) => Outcome::Runs,
@@ -52,6 +54,7 @@ pub enum Rendering {
 }
 
 impl Rendering {
+    /// Keeps what is needed of a verdict.
     pub fn new(verdict: Arc<Verdict>) -> Self {
         match verdict.outcome {
             Outcome::Runs => Self::Objects(verdict.evaluation.objects.clone()),

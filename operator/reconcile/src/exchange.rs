@@ -24,14 +24,14 @@ struct Slot {
 
 impl Exchange {
     /// Hands a request to the driver of the reconciliation, and waits for the answer.
-    pub async fn send(&self, request: Request) -> Answer {
+    pub(crate) async fn send(&self, request: Request) -> Answer {
         self.lock().request = Some(request);
         std::future::poll_fn(|_| self.lock().answer.take().map_or(Poll::Pending, Poll::Ready)).await
     }
 
     /// Hands over a request whose answer does not matter: a measurement or an event. The driver logs an event that it
     /// cannot publish, and a reconciliation does not fail for it.
-    pub async fn tell(&self, request: Request) {
+    pub(crate) async fn tell(&self, request: Request) {
         self.send(request).await.ok();
     }
 

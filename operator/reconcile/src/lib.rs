@@ -9,7 +9,6 @@
 //! to its requests. The controllers of the operator run it with an apiserver; the simulation runs the same function with every
 //! interleaving of two controllers, crashes and other clients.
 
-#![allow(missing_docs)]
 pub mod cached_object;
 pub mod claimed;
 pub mod conditions;

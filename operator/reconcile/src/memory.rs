@@ -88,17 +88,17 @@ impl Memory {
 
     /// Records the `resourceVersion` of the deployment as the apiserver returned it after a write. Where it is not a number,
     /// the cache is not checked for lag.
-    pub fn record_write(&mut self, version: Option<u64>, now: Moment) {
+    pub(crate) fn record_write(&mut self, version: Option<u64>, now: Moment) {
         self.written = version.map(|version| Write { version, at: now });
     }
 
     /// Whether the cached deployment is older than its last write.
-    pub fn is_behind(&self, deployment: &CachedObject, now: Moment) -> bool {
+    pub(crate) fn is_behind(&self, deployment: &CachedObject, now: Moment) -> bool {
         self.written.is_some_and(|written| written.is_behind(Some(deployment), now))
     }
 
     /// Records an object as the apiserver returned it after an apply; `key` is its kind and name.
-    pub fn record_apply(&mut self, key: &str, object: &CachedObject, now: Moment) {
+    pub(crate) fn record_apply(&mut self, key: &str, object: &CachedObject, now: Moment) {
         self.objects.retain(|_, write| write.is_recent(now));
         if let Some(version) = object.version() {
             self.objects.insert(key.to_owned(), Write { version, at: now });
@@ -106,29 +106,29 @@ impl Memory {
     }
 
     /// Records the deletion of an object before its request. Returns whether it was requested a moment ago already.
-    pub fn begin_delete(&mut self, uid: &str, now: Moment) -> bool {
+    pub(crate) fn begin_delete(&mut self, uid: &str, now: Moment) -> bool {
         self.objects.retain(|_, write| write.is_recent(now));
         self.objects.insert(uid.to_owned(), Write { version: DELETED, at: now }).is_some()
     }
 
     /// Records that a deletion was accepted: the watch no longer needs to deliver the last apply.
-    pub fn record_deletion(&mut self, key: &str) {
+    pub(crate) fn record_deletion(&mut self, key: &str) {
         self.objects.remove(key);
     }
 
     /// Takes [`Self::begin_delete`] back after the request failed.
-    pub fn cancel_delete(&mut self, uid: &str) {
+    pub(crate) fn cancel_delete(&mut self, uid: &str) {
         self.objects.remove(uid);
     }
 
     /// Whether the cached object is older than its last apply.
-    pub fn is_object_behind(&self, key: &str, known: Option<&CachedObject>, now: Moment) -> bool {
+    pub(crate) fn is_object_behind(&self, key: &str, known: Option<&CachedObject>, now: Moment) -> bool {
         self.objects.get(key).is_some_and(|applied| applied.is_behind(known, now))
     }
 
     /// Whether one of the objects that were applied last is not known yet, or is known in an older state. `known` finds an
     /// object by kind and name. Forgets what is known by now.
-    pub fn misses_objects<'o>(&mut self, known: impl Fn(&str) -> Option<&'o CachedObject>, now: Moment) -> bool {
+    pub(crate) fn misses_objects<'o>(&mut self, known: impl Fn(&str) -> Option<&'o CachedObject>, now: Moment) -> bool {
         self.objects.retain(|key, write| match write.version {
             DELETED => write.is_recent(now),
             _ => write.is_behind(known(key), now),
@@ -164,17 +164,17 @@ impl Memory {
     }
 
     /// Records whether a write of the status met a conflict.
-    pub fn record_conflict(&mut self, is_conflict: bool) {
+    pub(crate) fn record_conflict(&mut self, is_conflict: bool) {
         self.conflicts = if is_conflict { self.conflicts.saturating_add(1) } else { 0 };
     }
 
     /// Whether writes of the status met more conflicts than a colleague can cause.
-    pub fn has_lasting_conflict(&self) -> bool {
+    pub(crate) fn has_lasting_conflict(&self) -> bool {
         self.conflicts >= MAX_CONFLICTS
     }
 
     /// Returns the delay before an object may be corrected again; none when it may be now.
-    pub fn correction_delay(&mut self, now: Moment) -> Option<Duration> {
+    pub(crate) fn correction_delay(&mut self, now: Moment) -> Option<Duration> {
         let since = now.since(self.corrected?);
         if since > CORRECTION_RESET {
             self.corrections = 0;
@@ -184,30 +184,30 @@ impl Memory {
     }
 
     /// Records the correction of an object.
-    pub fn record_correction(&mut self, now: Moment) {
+    pub(crate) fn record_correction(&mut self, now: Moment) {
         self.corrections = self.corrections.saturating_add(1);
         self.corrected = Some(now);
     }
 
     /// Records that applying does not change an object; `hash` covers the desired and the live object.
-    pub fn record_unchangeable(&mut self, key: &str, hash: String) {
+    pub(crate) fn record_unchangeable(&mut self, key: &str, hash: String) {
         self.unchangeable.insert(key.to_owned(), hash);
     }
 
     /// Whether applying is known not to change an object in this state.
-    pub fn is_unchangeable(&self, key: &str, hash: &str) -> bool {
+    pub(crate) fn is_unchangeable(&self, key: &str, hash: &str) -> bool {
         self.unchangeable.get(key).is_some_and(|known| known == hash)
     }
 
     /// Whether Secrets need not be looked up now: all were found, or one was reported missing a moment ago. `None` when
     /// they were not looked up for this generation.
-    pub fn knows_secrets(&self, generation: Option<i64>, now: Moment) -> Option<bool> {
+    pub(crate) fn knows_secrets(&self, generation: Option<i64>, now: Moment) -> Option<bool> {
         let (of, found, at) = self.secrets?;
         (Some(of) == generation).then(|| found || now.since(at) < MISSING_SECRET_RETRY)
     }
 
     /// Records a lookup of Secrets, and whether all exist.
-    pub fn record_secrets(&mut self, generation: Option<i64>, found: bool, now: Moment) {
+    pub(crate) fn record_secrets(&mut self, generation: Option<i64>, found: bool, now: Moment) {
         self.secrets = generation.map(|generation| (generation, found, now));
     }
 }

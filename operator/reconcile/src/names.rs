@@ -42,7 +42,9 @@ pub const MARKS: &ApiGroup = api_group::DEFAULT;
 
 /// A row of a documentation table: a name and what it means.
 pub struct DocumentedName {
+    /// The name.
     pub name: &'static str,
+    /// What it means.
     pub meaning: &'static str,
 }
 
@@ -67,12 +69,12 @@ pub const CONDITIONS: &[DocumentedName] = &[
 ];
 
 /// Types of conditions.
-pub mod condition {
-    pub const VALIDATED: &str = "Validated";
-    pub const PROVIDER_SELECTED: &str = "ProviderSelected";
-    pub const PROVIDER_COMPATIBLE: &str = "ProviderCompatible";
-    pub const RESOURCE_CREATED: &str = "ResourceCreated";
-    pub const READY: &str = "Ready";
-    pub const STALE_STATUS: &str = "StaleStatus";
-    pub const PENDING_RECREATE: &str = "PendingRecreate";
+pub(crate) mod condition {
+    pub(crate) const VALIDATED: &str = "Validated";
+    pub(crate) const PROVIDER_SELECTED: &str = "ProviderSelected";
+    pub(crate) const PROVIDER_COMPATIBLE: &str = "ProviderCompatible";
+    pub(crate) const RESOURCE_CREATED: &str = "ResourceCreated";
+    pub(crate) const READY: &str = "Ready";
+    pub(crate) const STALE_STATUS: &str = "StaleStatus";
+    pub(crate) const PENDING_RECREATE: &str = "PendingRecreate";
 }

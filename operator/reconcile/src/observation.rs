@@ -17,16 +17,20 @@ use crate::names::{CORE_MANAGER, PAUSED, SELECTOR_MANAGER, provider_manager};
 /// An object that a provider's controller wrote, and its kind.
 #[derive(Debug)]
 pub struct UpstreamObject {
+    /// The kind.
     pub resource: Arc<ApiResource>,
+    /// The object.
     pub object: CachedObject,
 }
 
 /// A cached deployment, the time, and who else writes its status.
 #[derive(Debug, Clone)]
 pub struct Observation {
+    /// The cached deployment.
     pub deployment: Arc<CachedObject>,
     /// The deployment as JSON.
     pub value: Arc<Value>,
+    /// The API group of the deployment.
     pub api_group: &'static ApiGroup,
     /// The time of day in whole seconds, the precision of condition times.
     pub now: Time,
@@ -38,6 +42,7 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// Creates an observation.
     pub fn new(
         deployment: Arc<CachedObject>,
         api_group: &'static ApiGroup,
@@ -50,26 +55,26 @@ impl Observation {
     }
 
     /// Whether an annotation of the deployment is `"true"`; `name` is its name without the API group's prefix.
-    pub fn has_annotation(&self, name: &str) -> bool {
+    pub(crate) fn has_annotation(&self, name: &str) -> bool {
         self.deployment.annotation(&self.api_group.label(name)) == Some("true")
     }
 
     /// Whether an annotation pauses the controllers for the deployment (OP-4.2).
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.has_annotation(PAUSED)
     }
 
-    pub fn generation(&self) -> Option<i64> {
+    pub(crate) fn generation(&self) -> Option<i64> {
         self.deployment.metadata.generation
     }
 
     /// Returns the provider that the specification names.
-    pub fn named(&self) -> Option<&str> {
+    pub(crate) fn named(&self) -> Option<&str> {
         verdict::named_provider(&self.value)
     }
 
     /// Returns the status; an empty one where there is none.
-    pub fn status(&self) -> StatusView<'_> {
+    pub(crate) fn status(&self) -> StatusView<'_> {
         ObjectView(&self.value).status()
     }
 }

@@ -35,11 +35,17 @@ pub struct RecreationPolicy {
 /// The progress of a recreation: the reason of the condition `PendingRecreate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RecreationState {
+    /// Others are recreated first.
     Queued,
+    /// An annotation has to approve it.
     AwaitingApproval,
+    /// The last recreations failed.
     Paused,
+    /// It has begun, and has to become ready.
     Recreating,
+    /// It was ready in time.
     Recreated,
+    /// It was not ready in time.
     NotReady,
 }
 
@@ -48,7 +54,7 @@ impl RecreationState {
         [Self::Queued, Self::AwaitingApproval, Self::Paused, Self::Recreating, Self::Recreated, Self::NotReady];
 
     /// Returns the reason of the condition.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "Queued",
             Self::AwaitingApproval => "AwaitingApproval",
@@ -68,6 +74,7 @@ impl RecreationState {
 /// What the condition `PendingRecreate` of a deployment records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecreationMark {
+    /// How far the recreation is.
     pub state: RecreationState,
     /// When the deployment began to wait, or its recreation began.
     pub since: Time,
@@ -77,7 +84,7 @@ pub struct RecreationMark {
 
 impl RecreationMark {
     /// Reads the condition of a status; none where there is none.
-    pub fn read(status: StatusView<'_>) -> Option<Self> {
+    pub(crate) fn read(status: StatusView<'_>) -> Option<Self> {
         let found = status.condition(condition::PENDING_RECREATE)?;
         let state = RecreationState::ALL.into_iter().find(|state| found.reason() == state.as_str())?;
         let since = Time::parse(found.last_transition()?)?;
@@ -85,7 +92,7 @@ impl RecreationMark {
     }
 
     /// Whether the recreation began, and has not reached its deadline.
-    pub fn is_active(&self, now: Time, deadline: Duration) -> bool {
+    pub(crate) fn is_active(&self, now: Time, deadline: Duration) -> bool {
         self.state == RecreationState::Recreating && Duration::from_secs(now.seconds_since(self.since)) < deadline
     }
 
@@ -102,10 +109,13 @@ impl RecreationMark {
 /// Whether a deployment may be recreated now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Turn {
+    /// It may.
     Now,
     /// Others are recreated now, or began to wait earlier.
     Later {
+        /// The number of those that are recreated now.
         active: usize,
+        /// The number of those that began to wait earlier.
         ahead: usize,
     },
     /// The last recreations failed; the names of their deployments.

@@ -15,11 +15,13 @@ use crate::status::Force;
 pub enum Mode {
     /// The apiserver validates the request, and stores nothing.
     DryRun,
+    /// The apiserver stores the result.
     Real,
 }
 
 /// A request about the deployment that is reconciled, or about an object in its namespace.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the documentation of a variant says what its fields are")]
 pub enum Request {
     /// Applies an object server-side, with strict field validation: an unknown field is a refusal, not a silent drop.
     /// Answered with the object as stored.
@@ -63,6 +65,7 @@ pub enum DeploymentPatch {
 
 /// A measurement of a reconciliation.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the documentation of a variant says what its fields are")]
 pub enum Measurement {
     /// Phase and replicas of the deployment.
     Deployment { phase: String, replicas: Replicas },

@@ -24,7 +24,7 @@ use crate::status::{Condition, Force, StatusUpdate};
 /// The reason of an explicit selection.
 const EXPLICIT: &str = "explicit provider selection";
 /// The message where no selector runs (OP-1.3).
-pub const NO_SELECTOR: &str = "No provider specified and provider-selector not installed";
+pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selector not installed";
 
 /// The providers of a cluster, as the selector and core know them.
 pub trait Registry: Sync {
@@ -62,7 +62,7 @@ pub async fn reconcile(
 ///
 /// # Errors
 /// When the apiserver refuses the status.
-pub async fn select(
+pub(crate) async fn select(
     observation: &Observation,
     registry: &dyn Registry,
     memory: &Mutex<Memory>,
@@ -168,7 +168,7 @@ fn with_choice(update: StatusUpdate, provider: &str, reason: Option<&str>) -> St
 }
 
 /// Truncates a message to 8 KiB, which leaves room for other conditions in an object.
-pub fn truncate_message(message: &str) -> String {
+pub(crate) fn truncate_message(message: &str) -> String {
     const MAX_BYTES: usize = 8 * 1024;
     if message.len() <= MAX_BYTES {
         return message.to_owned();

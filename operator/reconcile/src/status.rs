@@ -16,7 +16,7 @@ use crate::conditions::is_documented;
 
 /// The `status` of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Truth {
+pub(crate) enum Truth {
     True,
     False,
     Unknown,
@@ -40,19 +40,19 @@ impl From<bool> for Truth {
 
 /// A condition. [`StatusUpdate::patch`] fills in `lastTransitionTime` and `observedGeneration`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
+pub(crate) struct Condition {
     /// One of [`condition`](crate::names::condition).
-    pub name: &'static str,
-    pub truth: Truth,
+    pub(crate) name: &'static str,
+    pub(crate) truth: Truth,
     /// One word in CamelCase.
-    pub reason: String,
+    pub(crate) reason: String,
     /// The explanation for users.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl Condition {
     /// Creates a condition with a reason that docs/operator/reference.md explains.
-    pub fn new(
+    pub(crate) fn new(
         name: &'static str,
         truth: impl Into<Truth>,
         reason: impl Into<String>,
@@ -75,7 +75,7 @@ pub struct StatusUpdate {
 impl StatusUpdate {
     /// Sets a field, or a field one level deeper: `phase`, `provider.name`. A null value is left out.
     #[must_use]
-    pub fn field(mut self, path: &str, value: impl Into<Value>) -> Self {
+    pub(crate) fn field(mut self, path: &str, value: impl Into<Value>) -> Self {
         let value = value.into();
         if value.is_null() {
             return self;
@@ -96,33 +96,33 @@ impl StatusUpdate {
 
     /// Adds a condition. It replaces an earlier one of the same name.
     #[must_use]
-    pub fn condition(mut self, condition: Condition) -> Self {
+    pub(crate) fn condition(mut self, condition: Condition) -> Self {
         self.conditions.retain(|other| other.name != condition.name);
         self.conditions.push(condition);
         self
     }
 
     /// Whether the update has a value for a field, given as a JSON pointer below `status`.
-    pub fn has_field(&self, pointer: &str) -> bool {
+    pub(crate) fn has_field(&self, pointer: &str) -> bool {
         let mut names = pointer.split('/').skip(1);
         let first = names.next().and_then(|name| self.fields.get(name));
         names.fold(first, |value, name| value?.get(name)).is_some()
     }
 
     /// Whether the update has a condition of this type.
-    pub fn has_condition(&self, name: &str) -> bool {
+    pub(crate) fn has_condition(&self, name: &str) -> bool {
         self.conditions.iter().any(|condition| condition.name == name)
     }
 
     /// Adds several conditions.
     #[must_use]
-    pub fn conditions(self, conditions: impl IntoIterator<Item = Condition>) -> Self {
+    pub(crate) fn conditions(self, conditions: impl IntoIterator<Item = Condition>) -> Self {
         conditions.into_iter().fold(self, Self::condition)
     }
 
     /// Returns the `status` to apply. None when the apply would change nothing: every value is there already, and the
     /// manager owns no field that this update leaves out.
-    pub fn patch(&self, deployment: &Value, manager: &str, now: Time) -> Option<Value> {
+    pub(crate) fn patch(&self, deployment: &Value, manager: &str, now: Time) -> Option<Value> {
         let live = &deployment["status"];
         let (status, generation) = (ObjectView(deployment).status(), ObjectView(deployment).generation());
         let mut differs = self.fields.iter().any(|(name, value)| !contains(&live[name], value));
@@ -208,7 +208,7 @@ fn contains(live: &Value, expected: &Value) -> bool {
 
 /// Returns the status fields that a manager owns, in the form of managed fields (`{"f:phase": {}}`); null when it owns
 /// none.
-pub fn owned(deployment: &Value, manager: &str) -> Value {
+pub(crate) fn owned(deployment: &Value, manager: &str) -> Value {
     let entry = owners(deployment).find(|owner| owner.applies && owner.manager == manager);
     // The apiserver keeps an empty entry of a manager whose fields were all taken over.
     let fields = entry.map(|owner| owner.fields).filter(|fields| keys(fields).next().is_some());
@@ -217,16 +217,16 @@ pub fn owned(deployment: &Value, manager: &str) -> Value {
 
 /// A field manager that owns parts of the status.
 #[derive(Debug, Clone, Copy)]
-pub struct StatusOwner<'d> {
-    pub manager: &'d str,
+pub(crate) struct StatusOwner<'d> {
+    pub(crate) manager: &'d str,
     /// Whether it applies them server-side. Other clients write the whole status (`Update`), and never give a field up.
-    pub applies: bool,
+    pub(crate) applies: bool,
     /// The fields, as in `fieldsV1` below `f:status`.
-    pub fields: &'d Value,
+    pub(crate) fields: &'d Value,
 }
 
 /// Returns the field managers that own parts of the status.
-pub fn owners(deployment: &Value) -> impl Iterator<Item = StatusOwner<'_>> {
+pub(crate) fn owners(deployment: &Value) -> impl Iterator<Item = StatusOwner<'_>> {
     ObjectView(deployment).managed_fields().into_iter().flatten().filter_map(|entry| {
         let applies = entry.is_applied() && entry.is_of_status();
         Some(StatusOwner { manager: entry.manager(), applies, fields: entry.status_fields()? })

@@ -41,7 +41,7 @@ const PROVIDER_CONDITIONS: [&str; 5] = [
 
 /// What a controller may do with status fields that another client wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Authority {
+pub(crate) enum Authority {
     /// The provider that is chosen: all fields of a provider are its own, also those that it does not write now.
     Chosen,
     /// Core and the selector: the fields that they write are their own.
@@ -67,12 +67,12 @@ impl Authority {
 }
 
 /// Writes the status of a deployment as one field manager.
-pub struct StatusWriter<'r> {
-    pub observation: &'r Observation,
-    pub memory: &'r Mutex<Memory>,
-    pub exchange: &'r Exchange,
-    pub manager: &'r str,
-    pub authority: Authority,
+pub(crate) struct StatusWriter<'r> {
+    pub(crate) observation: &'r Observation,
+    pub(crate) memory: &'r Mutex<Memory>,
+    pub(crate) exchange: &'r Exchange,
+    pub(crate) manager: &'r str,
+    pub(crate) authority: Authority,
 }
 
 impl StatusWriter<'_> {
@@ -80,7 +80,7 @@ impl StatusWriter<'_> {
     ///
     /// # Errors
     /// [`Error::Waiting`] while a colleague owns a field, and what the apiserver refuses.
-    pub async fn write(&self, update: &StatusUpdate, force: Force) -> Result<bool, Error> {
+    pub(crate) async fn write(&self, update: &StatusUpdate, force: Force) -> Result<bool, Error> {
         let Observation { value, now, colleagues, .. } = self.observation;
         let Some(status) = update.patch(value, self.manager, *now) else {
             self.remove_leftovers(update).await?;

@@ -8,7 +8,6 @@
 //!     └─ certificates (Secret) ─ ca_bundle
 //! ```
 
-#![allow(missing_docs)]
 pub mod access_review;
 pub mod ca_bundle;
 pub mod certificates;

@@ -32,7 +32,7 @@ pub struct CompressedJson {
 }
 
 impl CompressedJson {
-    pub fn from_value(object: &Value) -> Self {
+    pub(crate) fn from_value(object: &Value) -> Self {
         let name = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         Self::new((name("apiVersion"), name("kind")), &object.to_string())
     }
@@ -57,7 +57,7 @@ impl CompressedJson {
     }
 
     /// Returns what [`Self::from_value`] compressed. Null, after an error in the log, if it cannot be read.
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         self.read().unwrap_or_default()
     }
 

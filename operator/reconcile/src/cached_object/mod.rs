@@ -132,6 +132,7 @@ impl CachedObject {
         }
     }
 
+    /// Returns the name.
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
@@ -141,13 +142,14 @@ impl CachedObject {
         self.metadata.namespace.as_deref().unwrap_or_default()
     }
 
+    /// Returns the uid.
     pub fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
     /// Returns the `resourceVersion` as a number, so that versions can be compared. Kubernetes guarantees from 1.35 on
     /// that it grows; with etcd it always did. None where it is not a number.
-    pub fn version(&self) -> Option<u64> {
+    pub(crate) fn version(&self) -> Option<u64> {
         self.metadata.resource_version.as_deref()?.parse().ok()
     }
 
@@ -161,12 +163,12 @@ impl CachedObject {
         self.recreation
     }
 
-    pub fn annotation(&self, key: &str) -> Option<&str> {
+    pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.iter().find(|(name, _)| &**name == key).map(|(_, value)| &**value)
     }
 
     /// Returns the size of all annotations, keys and values, in bytes: also of those that are not cached.
-    pub fn annotation_bytes(&self) -> usize {
+    pub(crate) fn annotation_bytes(&self) -> usize {
         let cached = self.annotations.iter().map(|(key, value)| key.len() + value.len());
         cached.sum::<usize>() + self.omitted_annotation_bytes
     }
@@ -187,7 +189,7 @@ impl CachedObject {
     }
 
     /// Returns the uid of the owner that is marked as the controller.
-    pub fn controller_uid(&self) -> Option<&str> {
+    pub(crate) fn controller_uid(&self) -> Option<&str> {
         let owners = self.metadata.owner_references.as_deref()?;
         owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
     }

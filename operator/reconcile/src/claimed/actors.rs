@@ -12,10 +12,10 @@ use crate::conditions::{SCALING_READY, TRANSPORT_READY, WORKLOAD_READY};
 use crate::status::{Condition, StatusUpdate};
 
 /// The kind AsyncActor.
-pub struct Actors;
+pub(crate) struct Actors;
 
 /// The kind AsyncActor.
-pub static ACTORS: Actors = Actors;
+pub(crate) static ACTORS: Actors = Actors;
 
 /// The label of the pods of an actor.
 const POD_LABEL: &str = "asya.sh/asya";

@@ -88,10 +88,13 @@ pub struct RelatedKind {
     pub group: &'static str,
     /// The version of a built-in kind. That of a kind with a CRD is the one that the CRD serves first.
     pub version: &'static str,
+    /// The kind.
     pub kind: &'static str,
+    /// The plural, by which the apiserver knows it.
     pub plural: &'static str,
     /// A label selector that all objects of interest match; empty for all objects.
     pub labels: &'static str,
+    /// What is done with its objects.
     pub access: Access,
 }
 

@@ -13,10 +13,10 @@ use crate::conditions::DEPLOYMENT_READY;
 use crate::status::{Condition, StatusUpdate};
 
 /// The kind LlamaStackDistribution.
-pub struct LlamaStack;
+pub(crate) struct LlamaStack;
 
 /// The kind LlamaStackDistribution.
-pub static LLAMA_STACK: LlamaStack = LlamaStack;
+pub(crate) static LLAMA_STACK: LlamaStack = LlamaStack;
 
 /// The label of a ConfigMap with the metadata of a provider. Its value is the provider's id.
 const METADATA: &str = "llamastack.io/provider-metadata";

@@ -27,12 +27,12 @@ use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_controller_runtime::error::Error;
 use serde_json::Value;
 
-pub use self::actors::ACTORS;
+use self::actors::ACTORS;
 use self::binding::TargetReference;
 use self::ensure::Obstacle;
 pub use self::kind::{Access, ClaimedKind, RelatedKind};
 use self::kind::{Read, View};
-pub use self::llamastack::LLAMA_STACK;
+use self::llamastack::LLAMA_STACK;
 use self::rendering::Rendered;
 use super::Next;
 use super::exchange::Exchange;
@@ -55,16 +55,23 @@ const OBSTACLE_INTERVAL: Duration = Duration::from_secs(60);
 /// An object that was applied for a claimed object, as far as its metadata tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedObject {
+    /// The kind.
     pub resource: Arc<kube::core::ApiResource>,
+    /// The name, in the namespace of the claimed object.
     pub name: String,
+    /// The uid.
     pub uid: String,
+    /// The `resourceVersion`.
     pub version: Option<String>,
+    /// Whether it is being deleted.
     pub is_terminating: bool,
 }
 
 /// What is known of a claimed object when it is reconciled.
 pub struct ClaimedObservation {
+    /// The object, the time, and who else writes its status.
     pub base: Observation,
+    /// The kind of the object.
     pub kind: &'static dyn ClaimedKind,
     /// The Render options of the operator.
     pub options: Option<String>,
@@ -74,6 +81,7 @@ pub struct ClaimedObservation {
     pub owned: Vec<OwnedObject>,
     /// The names of all objects of the kind in the namespace.
     pub siblings: Vec<String>,
+    /// `--finalizer-timeout`.
     pub finalizer_timeout: Duration,
 }
 

@@ -26,6 +26,7 @@ use crate::status;
 /// A provider, and the names under which its controller writes.
 #[derive(Clone)]
 pub struct ProviderIdentity {
+    /// The provider.
     pub provider: &'static dyn Provider,
     /// The field manager of the controller.
     pub manager: String,
@@ -34,6 +35,7 @@ pub struct ProviderIdentity {
 }
 
 impl ProviderIdentity {
+    /// Returns the names for the deployments of an API group.
     pub fn new(provider: &'static dyn Provider, api_group: &ApiGroup) -> Self {
         let manager = names::provider_manager(provider.name());
         Self { provider, manager, finalizer: names::finalizer(api_group, provider.name()) }
@@ -47,6 +49,7 @@ pub struct ProviderSettings {
     pub finalizer_timeout: Duration,
     /// `--stale-after`.
     pub stale_after: Duration,
+    /// The flags about recreations.
     pub recreation: RecreationPolicy,
 }
 
@@ -70,8 +73,11 @@ pub trait ProviderCluster {
 
 /// An observation for one provider. Nothing in it changes while the deployment is reconciled.
 pub struct ProviderObservation {
+    /// The deployment, the time, and who else writes its status.
     pub base: Observation,
+    /// The provider that reconciles.
     pub identity: ProviderIdentity,
+    /// The flags of the operator.
     pub settings: ProviderSettings,
     /// What decides the next step.
     situation: Situation,
