@@ -8,10 +8,10 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::DynamicObject;
 use kubefoundry_compiler::verdict::AllowList;
 use kubefoundry_controller_runtime::metrics::Metrics;
-use kubefoundry_reconcile::names::ALLOWED_PROVIDERS;
+use kubefoundry_reconcile::names;
 use kubefoundry_webhook::{AdmissionContext, Availability, Evaluators, access_review};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -55,7 +55,7 @@ impl AdmissionContext for CachedCluster {
             let namespaces = Api::<Namespace>::all(self.client.clone());
             let found = namespaces.get_metadata(namespace).await.map_err(|error| error.to_string())?;
             let annotations = found.metadata.annotations.unwrap_or_default();
-            Ok(AllowList::parse(namespace, annotations.get(ALLOWED_PROVIDERS).map(String::as_str)))
+            Ok(AllowList::parse(namespace, annotations.get(names::ALLOWED_PROVIDERS).map(String::as_str)))
         }
         .boxed()
     }
@@ -70,8 +70,7 @@ impl AdmissionContext for CachedCluster {
             let Some(api_group) = self.settings.groups.iter().find(|api_group| api_group.name == group) else {
                 return Ok(None);
             };
-            let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_deployment::wire::KIND);
-            let resource = ApiResource::from_gvk_with_plural(&kind, "modeldeployments");
+            let resource = names::deployments(api_group);
             let deployments = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
             let found = deployments.get_opt(name).await.map_err(|error| error.to_string())?;
             found.map(|found| serde_json::to_value(found).map_err(|error| error.to_string())).transpose()

@@ -36,6 +36,9 @@ pub(crate) enum Command {
     Uninstall(Uninstall),
 }
 
+/// The Service through which the apiserver reaches the webhooks in the manifests.
+pub(crate) const WEBHOOK_SERVICE: &str = "kubefoundry-webhooks";
+
 /// How to reach the cluster.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Cluster {
@@ -78,7 +81,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
     pub(crate) webhook_address: SocketAddr,
     /// Service through which the API server reaches the webhooks
-    #[arg(long, value_name = "NAME", default_value = "kubefoundry-webhooks")]
+    #[arg(long, value_name = "NAME", default_value = WEBHOOK_SERVICE)]
     pub(crate) webhook_service: String,
     /// URL at which the API server reaches the webhooks instead of the Service; for running outside of the cluster
     #[arg(long, value_name = "URL")]

@@ -165,7 +165,7 @@ fn modules_use_only_earlier_modules() {
             let inside = file.strip_prefix(&source).unwrap();
             let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
             let module = first.strip_suffix(".rs").unwrap_or(first);
-            if ["lib", "mod"].contains(&module)
+            if ["lib", "main", "mod"].contains(&module)
                 || inside.components().any(|part| part.as_os_str() == "tests")
                 || inside.ends_with("tests.rs")
             {

@@ -1,5 +1,6 @@
 //! Names that the operator uses in a cluster. Tests compare the tables of the documentation with them.
 
+use kube::core::{ApiResource, GroupVersionKind};
 use kubefoundry_kubernetes::api_group::{self, ApiGroup};
 
 /// The field manager of core, which validates.
@@ -15,6 +16,20 @@ pub fn provider_manager(provider: &str) -> String {
 /// Returns the finalizer of a provider's controller: `kubefoundry.ai/kaito-provider`.
 pub fn finalizer(api_group: &ApiGroup, provider: &str) -> String {
     api_group.label(&provider_manager(provider))
+}
+
+/// Returns the API resource of ModelDeployment in a group.
+pub fn deployments(api_group: &ApiGroup) -> ApiResource {
+    resource(api_group, kubefoundry_deployment::wire::KIND, "modeldeployments")
+}
+
+/// Returns the API resource of InferenceProviderConfig in a group.
+pub fn configurations(api_group: &ApiGroup) -> ApiResource {
+    resource(api_group, kubefoundry_deployment::wire::CONFIGURATION_KIND, "inferenceproviderconfigs")
+}
+
+fn resource(api_group: &ApiGroup, kind: &str, plural: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(api_group.name, api_group.version, kind), plural)
 }
 
 /// Annotation on a ModelDeployment: `"true"` pauses all controllers for it (docs/specification.md OP-4.2).

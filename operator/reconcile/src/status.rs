@@ -7,60 +7,37 @@
 //! Server-side apply removes fields that a manager owns and leaves out. So a [`StatusUpdate`] always contains all
 //! fields of its manager; [`StatusUpdate::default`] gives all of them up.
 
-use k8s_openapi::jiff::Timestamp;
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_controller_runtime::observed::{ConditionView, ObjectView};
+use kubefoundry_kubernetes::wire::ConditionStatus;
 use serde_json::{Map, Value, json};
 
 use crate::conditions::is_documented;
 
-/// The `status` of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Truth {
-    True,
-    False,
-    Unknown,
-}
-
-impl Truth {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-}
-
-impl From<bool> for Truth {
-    fn from(truth: bool) -> Self {
-        if truth { Self::True } else { Self::False }
-    }
-}
-
 /// A condition. [`StatusUpdate::patch`] fills in `lastTransitionTime` and `observedGeneration`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Condition {
+pub struct Condition {
     /// One of [`condition`](crate::names::condition).
-    pub(crate) name: &'static str,
-    pub(crate) truth: Truth,
+    pub name: &'static str,
+    /// Whether it holds.
+    pub status: ConditionStatus,
     /// One word in CamelCase.
-    pub(crate) reason: String,
+    pub reason: String,
     /// The explanation for users.
-    pub(crate) message: String,
+    pub message: String,
 }
 
 impl Condition {
     /// Creates a condition with a reason that docs/operator/reference.md explains.
     pub(crate) fn new(
         name: &'static str,
-        truth: impl Into<Truth>,
+        status: impl Into<ConditionStatus>,
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
         let reason = reason.into();
         debug_assert!(is_documented(name, &reason), "{name}: {reason} is not documented");
-        Self { name, truth: truth.into(), reason, message: message.into() }
+        Self { name, status: status.into(), reason, message: message.into() }
     }
 }
 
@@ -173,13 +150,13 @@ fn keys(tree: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the JSON of a condition. `lastTransitionTime` changes only with `status`, as the API conventions require.
-fn condition_to_write(
+pub fn condition_to_write(
     condition: &Condition,
     before: Option<ConditionView<'_>>,
     generation: Option<i64>,
     now: Time,
 ) -> Value {
-    let status = condition.truth.as_str();
+    let status = condition.status.as_str();
     let since = before.filter(|before| before.status() == status).and_then(ConditionView::last_transition);
     let since = since.map_or_else(|| now.to_string(), str::to_owned);
     // The CRD refuses conditions whose message or reason is empty.
@@ -242,11 +219,6 @@ pub enum Force {
     Yes,
 }
 
-/// Returns the current time in whole seconds, the precision of condition times.
-pub fn now() -> Time {
-    Time(Timestamp::now().as_second())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,8 +272,8 @@ mod tests {
         };
         let ready =
             |truth, message| StatusUpdate::default().condition(Condition::new(condition::READY, truth, "R", message));
-        assert_eq!(time(ready(Truth::True, "another message"), &running_status()), "2023-11-14T22:13:20Z");
-        assert_eq!(time(ready(Truth::False, "all replicas serve"), &running_status()), NOW.to_string());
+        assert_eq!(time(ready(ConditionStatus::True, "another message"), &running_status()), "2023-11-14T22:13:20Z");
+        assert_eq!(time(ready(ConditionStatus::False, "all replicas serve"), &running_status()), NOW.to_string());
     }
 
     #[test]
@@ -334,7 +306,8 @@ mod tests {
 
     #[test]
     fn no_reason_or_message_is_empty() {
-        let update = StatusUpdate::default().condition(Condition::new(condition::READY, Truth::Unknown, "", ""));
+        let update =
+            StatusUpdate::default().condition(Condition::new(condition::READY, ConditionStatus::Unknown, "", ""));
         let patch = update.patch(&json!({}), "kaito-provider", NOW).unwrap();
         assert_eq!(
             patch["conditions"],

@@ -22,7 +22,7 @@ pub struct StatusView<'s>(pub &'s Value);
 
 /// A condition of a status.
 #[derive(Debug, Clone, Copy)]
-pub struct ConditionView<'s>(&'s Value);
+pub struct ConditionView<'s>(pub &'s Value);
 
 /// The specification of a ModelDeployment.
 #[derive(Debug, Clone, Copy)]

@@ -18,11 +18,10 @@ use kubefoundry_reconcile::exchange::{Coroutine, Exchange};
 use kubefoundry_reconcile::memory::Moment;
 use kubefoundry_reconcile::names::MARKS;
 use kubefoundry_reconcile::observation::Observation;
-use kubefoundry_reconcile::status;
 use tokio::time::Instant;
 
 use super::execute::Executor;
-use super::{Memories, execute};
+use super::{Memories, execute, now};
 use crate::args::Run;
 use crate::evaluator::Snapshots;
 use crate::watch::Related;
@@ -70,7 +69,7 @@ impl Controller {
         let is_sibling = |other: &Arc<CachedObject>| other.namespace() == object.namespace();
         let siblings = objects.state().into_iter().filter(is_sibling).map(|other| other.name().to_owned()).collect();
         let observation = ClaimedObservation {
-            base: Observation::new(Arc::clone(&object), MARKS, status::now(), self.moment(), [].into()),
+            base: Observation::new(Arc::clone(&object), MARKS, now(), self.moment(), [].into()),
             kind: *kind,
             options,
             is_ready: related.is_ready(),

@@ -12,11 +12,12 @@ use kubefoundry_reconcile::cached_object::CachedObject;
 use kubefoundry_reconcile::provider;
 use kubefoundry_reconcile::recreation::Turn;
 use kubefoundry_reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError, Stored};
-use kubefoundry_reconcile::status::{self, Force};
+use kubefoundry_reconcile::status::Force;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::now;
 use super::turns::Turns;
 use crate::watch::Reading;
 
@@ -81,7 +82,7 @@ impl Executor<'_> {
                 Ok(None)
             }
             Request::TakeTurn { is_approved } => {
-                let now = status::now();
+                let now = now();
                 let turn = self.turns.map_or(Turn::Now, |turns| turns.take(self.deployment, is_approved, now));
                 to_answer(&turn)
             }

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
+use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_controller_runtime::controller::{Reconciler, Reconciliation};
 use kubefoundry_controller_runtime::error::Error;
 use kubefoundry_controller_runtime::mutex::lock;
@@ -21,7 +23,6 @@ use kubefoundry_reconcile::exchange::{Coroutine, Exchange, Progress};
 use kubefoundry_reconcile::memory::{Memory, Moment};
 use kubefoundry_reconcile::observation::{Observation, colleagues};
 use kubefoundry_reconcile::provider::{ProviderIdentity, ProviderObservation, ProviderSettings};
-use kubefoundry_reconcile::status;
 use kubefoundry_reconcile::{Next, core, provider, selector};
 use tokio::time::Instant;
 
@@ -31,6 +32,11 @@ use self::registry::ClusterRegistry;
 pub(crate) use self::turns::Turns;
 use crate::context::Context;
 use crate::role::Role;
+
+/// Returns the current time in whole seconds, the precision of condition times.
+pub(crate) fn now() -> Time {
+    Time(Timestamp::now().as_second())
+}
 
 /// The controller of a role in one API group.
 pub(crate) struct RoleReconciler(Arc<Controller>);
@@ -98,7 +104,7 @@ impl Controller {
         let observation = Observation::new(
             Arc::clone(&deployment),
             self.context.api_group,
-            status::now(),
+            now(),
             self.moment(),
             colleagues(registry.alive()),
         );

@@ -19,7 +19,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::object::{self, COMPONENT, NAME, Object, cluster_metadata, metadata};
 use super::plan::CONTAINER;
-use super::{CONFIGURATION, DeploymentUnit, InstallPlan, WEBHOOK_SERVICE};
+use super::{CONFIGURATION, DeploymentUnit, InstallPlan};
+use crate::args::WEBHOOK_SERVICE;
 use crate::role::Role;
 
 /// The label of pods that run the webhooks. The Service selects by it, because the Deployment's name depends on the

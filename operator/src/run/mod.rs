@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
-use kube::core::ApiResource;
 use kube::runtime::reflector::store::Writer;
 use kubefoundry_controller_runtime::admin::{self, Readiness};
 use kubefoundry_controller_runtime::events::Recorder;
@@ -26,8 +25,8 @@ use kubefoundry_controller_runtime::metrics::Metrics;
 use kubefoundry_controller_runtime::server::{Server, Transport};
 use kubefoundry_controller_runtime::shutdown::{Shutdown, sigint_or_sigterm};
 use kubefoundry_controller_runtime::watch::Signal;
-use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::names;
 use kubefoundry_webhook::Webhooks;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -279,7 +278,7 @@ impl Startup {
         let mut writers = Vec::new();
         let mut groups = Vec::new();
         for api_group in api_groups {
-            let resource = deployment_resource(api_group);
+            let resource = names::deployments(api_group);
             let writer = Writer::<CachedObject>::new(resource.clone());
             let queues = Arc::new(Queues::new(api_group, &run.roles));
             queues.measure(metrics);
@@ -381,17 +380,6 @@ fn requeue(groups: &[DeploymentGroup], is_concerned: impl Fn(&CachedObject) -> b
     for group in groups {
         let all = group.deployments.state();
         group.queues.extend(all.iter().map(|deployment| &**deployment).filter(|deployment| is_concerned(deployment)));
-    }
-}
-
-/// Returns the API resource of ModelDeployment in a group.
-fn deployment_resource(api_group: &ApiGroup) -> ApiResource {
-    ApiResource {
-        group: api_group.name.to_owned(),
-        version: api_group.version.to_owned(),
-        api_version: api_group.api_version(),
-        kind: kubefoundry_deployment::wire::KIND.to_owned(),
-        plural: "modeldeployments".to_owned(),
     }
 }
 

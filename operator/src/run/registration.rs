@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::jiff::{Timestamp, Unit};
 use kube::api::{Api, Patch, PatchParams};
 use kubefoundry_controller_runtime::hash::short_hex;
 use kubefoundry_controller_runtime::lease::no_response;
@@ -14,15 +13,15 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_provider::Provider;
 use kubefoundry_reconcile::cached_object::CachedObject;
 use kubefoundry_reconcile::names;
-use kubefoundry_reconcile::status;
+use kubefoundry_reconcile::status::{Condition, condition_to_write};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::controllers::Turns;
+use crate::controllers::{self, Turns};
 use crate::evaluator::{Snapshot, Snapshots};
 use crate::manifests::permissions;
 use crate::run::rights::{Right, RightsChecker};
-use crate::watch::{Configs, Upstream};
+use crate::watch::Upstream;
 
 /// Reported in the status, so that users find the documentation of this version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -93,7 +92,7 @@ impl Registration {
     pub(crate) async fn run(mut self) {
         let (api_group, provider, interval) = (self.api_group, self.provider, self.interval);
         let name = provider.name();
-        let api: Api<CachedObject> = Api::all_with(self.client.clone(), &Configs::resource(api_group));
+        let api: Api<CachedObject> = Api::all_with(self.client.clone(), &names::configurations(api_group));
         let manager = names::provider_manager(name);
         let apply = PatchParams::apply(&manager).force();
         let config = config(api_group, provider);
@@ -101,7 +100,7 @@ impl Registration {
         let mut is_configured = false;
         let mut is_registered = false;
         let mut missing_rights = Vec::new();
-        let (mut ready, mut paused) = (Condition::new(READY), Condition::new(PAUSED));
+        let (mut ready, mut paused) = (WrittenCondition::new(READY), WrittenCondition::new(PAUSED));
         let mut health = None;
         // Its own limit: a heartbeat that gets no response must not delay the next ones until the provider counts as
         // silent.
@@ -131,7 +130,7 @@ impl Registration {
                     is_configured = true;
                 }
                 let mut reported = status_of(api_group, provider, &snapshot, &now);
-                let failed = self.turns.paused_by(status::now());
+                let failed = self.turns.paused_by(controllers::now());
                 reported["status"]["conditions"] = json!([
                     ready.update(now.is_ready(), now.reason(name)),
                     paused.update(!failed.is_empty(), pause(&failed)),
@@ -229,42 +228,30 @@ fn pause(failed: &[String]) -> (&'static str, String) {
     )
 }
 
-/// A condition, with the time of its last transition.
-struct Condition {
+/// A condition as it was written last.
+struct WrittenCondition {
     name: &'static str,
-    status: String,
-    since: String,
+    last: Value,
 }
 
-impl Condition {
+impl WrittenCondition {
     fn new(name: &'static str) -> Self {
-        Self { name, status: String::new(), since: String::new() }
+        Self { name, last: Value::Null }
     }
 
     /// Continues the condition that is stored, which another process may have written.
     fn adopt(&mut self, stored: &Value) {
-        let own = ObjectView(stored).status().condition(self.name);
-        if let (Some(own), Some(since)) = (own, own.and_then(ConditionView::last_transition)) {
-            (self.status, self.since) = (own.status().to_owned(), since.to_owned());
+        if let Some(own) = ObjectView(stored).status().condition(self.name) {
+            self.last = own.value().clone();
         }
     }
 
     /// Returns the condition to apply.
     fn update(&mut self, is_true: bool, (reason, message): (&str, String)) -> Value {
-        let status = if is_true { "True" } else { "False" };
-        if self.status != status {
-            (self.status, self.since) = (status.to_owned(), seconds_now());
-        }
-        json!({
-            "type": self.name, "status": status, "reason": reason, "message": message, "lastTransitionTime": self.since,
-        })
+        let condition = Condition { name: self.name, status: is_true.into(), reason: reason.to_owned(), message };
+        self.last = condition_to_write(&condition, Some(ConditionView(&self.last)), None, controllers::now());
+        self.last.clone()
     }
-}
-
-#[expect(clippy::expect_used, reason = "rounding fails at the end of the range of times alone")]
-fn seconds_now() -> String {
-    let rounded = Timestamp::now().round(Unit::Second);
-    rounded.expect("a time of this millennium can be rounded").to_string()
 }
 
 /// Returns the provider configuration that is built into this version.
@@ -286,7 +273,7 @@ fn status_of(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot,
     let mut status = json!({
         "ready": health.is_ready(),
         "version": format!("{}:v{VERSION}", names::provider_manager(name)),
-        "lastHeartbeat": seconds_now(),
+        "lastHeartbeat": controllers::now().to_string(),
     });
     if let Some(crd_version) = crd_version {
         let version = crd_version.split_once('/').map(|(_, version)| version).unwrap_or_default();
@@ -349,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_condition_keeps_the_time_of_its_transition() {
-        let mut condition = Condition::new(READY);
+        let mut condition = WrittenCondition::new(READY);
         let old = "2020-01-01T00:00:00Z";
         let stored = json!({"status": {"conditions": [
             {"type": "Other", "status": "True", "lastTransitionTime": "2019-01-01T00:00:00Z"},
@@ -365,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_paused_queue_names_the_deployments_that_pause_it() {
-        let mut condition = Condition::new(PAUSED);
+        let mut condition = WrittenCondition::new(PAUSED);
         let failed = ["ml/a".to_owned(), "ml/b".to_owned()];
         let paused = condition.update(true, pause(&failed));
         assert_eq!((&paused["type"], &paused["status"]), (&json!("RecreationsPaused"), &json!("True")));

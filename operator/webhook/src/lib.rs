@@ -11,6 +11,7 @@
 pub mod access_review;
 pub mod ca_bundle;
 pub mod certificates;
+mod cluster;
 mod convert;
 mod default;
 mod review;
@@ -28,7 +29,7 @@ use kubefoundry_controller_runtime::shutdown::Shutdown;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use tokio::sync::watch;
 
-pub use self::server::{AdmissionContext, Availability, Evaluators, RestrictSession};
+pub use self::cluster::{AdmissionContext, Availability, Evaluators, RestrictSession};
 
 /// The webhooks before their start.
 pub struct Webhooks {

@@ -13,8 +13,8 @@ use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
 use serde_json::Value;
 
+use super::cluster::Evaluators;
 use super::review::{AdmissionRequest, AdmissionResponse, format_cause};
-use super::server::Evaluators;
 
 /// Maximum number of errors in a response; more would not be read.
 const MAX_ERRORS: usize = 100;

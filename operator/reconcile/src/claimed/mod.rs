@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_controller_runtime::error::Error;
+use kubefoundry_kubernetes::wire::ConditionStatus;
 use serde_json::Value;
 
 use self::actors::ACTORS;
@@ -239,7 +240,7 @@ impl Reconciliation<'_> {
         let value = &self.observation.base.value;
         if self.kind().binds(value) {
             outcome.conflicts = self.conflicts();
-            if let (Some(changed), true) = (&rendered.changed, outcome.applied.truth == status::Truth::True) {
+            if let (Some(changed), true) = (&rendered.changed, outcome.applied.status == ConditionStatus::True) {
                 self.bind(changed, inputs, &mut outcome, live).await?;
             } else {
                 let message = "the other objects are applied first";

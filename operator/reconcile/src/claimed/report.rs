@@ -5,12 +5,13 @@ use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_controller_runtime::observed::{ConditionView, StatusView};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_kubernetes::wire::ConditionStatus;
 use serde_json::{Value, json};
 
 use super::binding::{Conflicts, TargetReference};
 use super::{Outcome, text};
 use crate::conditions::{APPLIED, BOUND};
-use crate::status::{Condition, Truth};
+use crate::status::Condition;
 
 /// The part of an outcome that the status of a kind depends on.
 #[derive(Clone, Copy)]
@@ -31,7 +32,7 @@ impl<'o> Report<'o> {
 pub(super) fn new_failure(before: StatusView<'_>, outcome: &Outcome) -> Option<String> {
     let is_failure = |condition: &&Condition| {
         let waits = ["Waiting", "Binding", "Reverted", "Stopped", "TargetMissing"];
-        condition.truth == Truth::False && !waits.contains(&condition.reason.as_str())
+        condition.status == ConditionStatus::False && !waits.contains(&condition.reason.as_str())
     };
     let failed = [Some(&outcome.applied), outcome.bound.as_ref()].into_iter().flatten().find(is_failure)?;
     let known = [APPLIED, BOUND].into_iter().filter_map(|name| before.condition(name));

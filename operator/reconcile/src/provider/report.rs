@@ -16,7 +16,7 @@ use super::converge::ReconcileOutcome;
 use super::{history, objects};
 use crate::names::condition;
 use crate::observation::UpstreamObject;
-use crate::status::{Condition, StatusUpdate, Truth};
+use crate::status::{Condition, StatusUpdate};
 
 /// The facts from which the status is built.
 pub(super) struct StatusReport<'r> {
@@ -150,18 +150,22 @@ impl<'r> StatusReport<'r> {
 
     /// Returns the condition `ProviderCompatible`.
     fn compatible_condition(&self) -> Condition {
-        let (truth, reason, message) = match self.outcome {
-            ReconcileOutcome::NotAllowed(message) => (Truth::False, "NotAllowed", message.clone()),
-            ReconcileOutcome::Incompatible(reason, message) => (Truth::False, *reason, message.clone()),
-            ReconcileOutcome::Invalid(message) => (Truth::Unknown, "Invalid", message.clone()),
-            _ => (Truth::True, "Compatible", format!("{} can run the deployment", self.provider.display_name())),
+        let (status, reason, message) = match self.outcome {
+            ReconcileOutcome::NotAllowed(message) => (ConditionStatus::False, "NotAllowed", message.clone()),
+            ReconcileOutcome::Incompatible(reason, message) => (ConditionStatus::False, *reason, message.clone()),
+            ReconcileOutcome::Invalid(message) => (ConditionStatus::Unknown, "Invalid", message.clone()),
+            _ => (
+                ConditionStatus::True,
+                "Compatible",
+                format!("{} can run the deployment", self.provider.display_name()),
+            ),
         };
-        Condition::new(condition::PROVIDER_COMPATIBLE, truth, reason, message)
+        Condition::new(condition::PROVIDER_COMPATIBLE, status, reason, message)
     }
 
     /// Returns the condition `ResourceCreated`.
     fn created_condition(&self) -> Condition {
-        let (truth, reason, message) = match (self.problem(), &self.main) {
+        let (status, reason, message) = match (self.problem(), &self.main) {
             (Some((reason, message)), _) => (false, reason, message.to_owned()),
             (None, Some((kind, name))) if matches!(self.outcome, ReconcileOutcome::Held) => (
                 true,
@@ -174,19 +178,14 @@ impl<'r> StatusReport<'r> {
             (None, Some((kind, name))) => (true, "ResourceCreated", format!("{kind} '{name}' is as rendered")),
             (None, None) => (true, "ResourceCreated", String::new()),
         };
-        Condition::new(condition::RESOURCE_CREATED, truth, reason, message)
+        Condition::new(condition::RESOURCE_CREATED, status, reason, message)
     }
 
     /// Returns the condition `Ready`: the provider's own, or a false one until the provider writes it.
     fn ready_condition(&self) -> Condition {
         let conditions = self.status.iter().flat_map(|status| &status.conditions);
         let mut ready = conditions.filter(|it| it.condition_type == condition::READY).map(|reported| {
-            let truth = match reported.status {
-                ConditionStatus::True => Truth::True,
-                ConditionStatus::False => Truth::False,
-                ConditionStatus::Unknown => Truth::Unknown,
-            };
-            Condition::new(condition::READY, truth, reported.reason.as_str(), reported.message.as_str())
+            Condition::new(condition::READY, reported.status, reported.reason.as_str(), reported.message.as_str())
         });
         ready.next().unwrap_or_else(|| {
             let (reason, message) = self.problem().unwrap_or(("Pending", ""));
@@ -408,15 +407,15 @@ mod tests {
         assert_eq!(stale.stale_in, None);
         let condition = stale.stale_condition(StatusView(&json!({}))).unwrap();
         assert_eq!(
-            (condition.truth, condition.message),
+            (condition.status, condition.message),
             (
-                Truth::True,
+                ConditionStatus::True,
                 "the status of Workspace 'phi' has not changed for 5m; check that the operator of KAITO is running"
                     .to_owned(),
             )
         );
         let before = json!({"conditions": [{"type": "StaleStatus", "status": "True"}]});
-        assert_eq!(fresh.stale_condition(StatusView(&before)).unwrap().truth, Truth::False);
+        assert_eq!(fresh.stale_condition(StatusView(&before)).unwrap().status, ConditionStatus::False);
         // A model that serves need not report anything.
         let live = workspace(&json!({"state": "Ready"}));
         let settled = report(&ReconcileOutcome::Settled, Some(&live));

@@ -1,67 +1,23 @@
 //! Routes the requests of the apiserver to `/mutate`, `/validate` and `/convert`.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::FutureExt as _;
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 use http::{Method, StatusCode};
-use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use kubefoundry_compiler::session::Session;
 use kubefoundry_compiler::verdict::AllowList;
 use kubefoundry_controller_runtime::server::{Handler, Request, Response, method_not_allowed, response, text_response};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use super::cluster::{AdmissionContext, Availability, Evaluators};
 use super::review::{AdmissionRequest, AdmissionResponse};
 use super::validate::{Creates, Validation};
 use super::{access_review, convert, default, validate};
 
 /// Maximum number of requests that are evaluated at a time; further ones wait. An evaluation takes milliseconds.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
-
-/// The state of the cluster on which admission depends.
-pub trait AdmissionContext: Send + Sync + 'static {
-    /// Returns the evaluators of an API group, or why there are none.
-    fn session(&self, group: &str) -> Availability;
-    /// Returns the providers that a namespace allows; none means all.
-    fn allow_list<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<AllowList, String>>;
-    /// Reads a ModelDeployment; none if it does not exist or the operator does not serve its group.
-    fn deployment<'c>(
-        &'c self,
-        group: &'c str,
-        namespace: &'c str,
-        name: &'c str,
-    ) -> BoxFuture<'c, Result<Option<Value>, String>>;
-    /// Whether `--check-access` is set.
-    fn checks_access(&self) -> bool;
-    /// Returns the reason why a user is denied access; none if access is allowed.
-    fn check_access(&self, review: SubjectAccessReview) -> BoxFuture<'_, Option<String>>;
-    /// Records a request to a webhook, its verdict and how long it took.
-    fn observe(&self, webhook: &'static str, verdict: &'static str, took: Duration);
-}
-
-/// Whether deployments of an API group can be evaluated.
-pub enum Availability {
-    /// The operator does not serve the group.
-    NotServed,
-    /// The caches are still filling.
-    Starting,
-    /// They can.
-    Ready(Evaluators),
-}
-
-/// The sessions of an API group.
-#[derive(Clone)]
-pub struct Evaluators {
-    /// Selects among all providers.
-    pub session: Session,
-    /// Creates sessions that select among some providers only.
-    pub restrict: RestrictSession,
-}
-
-/// Returns a session that selects among these providers only.
-pub type RestrictSession = Arc<dyn Fn(&[String]) -> Session + Send + Sync>;
 
 /// The webhook that a request is for.
 #[derive(Clone, Copy, PartialEq)]

@@ -3,8 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use http_body_util::BodyExt as _;
-use kubefoundry_compiler::session::Providers;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_controller_runtime::server;
 use kubefoundry_diagnostics::source::SourceSet;
