@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +38,14 @@ pub(crate) enum Command {
 
 /// The Service through which the apiserver reaches the webhooks in the manifests.
 pub(crate) const WEBHOOK_SERVICE: &str = "kubefoundry-webhooks";
+/// The ports at which the program listens in a pod.
+pub(crate) const WEBHOOK_PORT: u16 = 9443;
+pub(crate) const METRICS_PORT: u16 = 8080;
+pub(crate) const HEALTH_PORT: u16 = 8081;
+
+fn at_any_address(port: u16) -> SocketAddr {
+    (Ipv4Addr::UNSPECIFIED, port).into()
+}
 
 /// How to reach the cluster.
 #[derive(Debug, Clone, Args)]
@@ -78,7 +86,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Listen address of the admission webhooks
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = at_any_address(WEBHOOK_PORT))]
     pub(crate) webhook_address: SocketAddr,
     /// Service through which the API server reaches the webhooks
     #[arg(long, value_name = "NAME", default_value = WEBHOOK_SERVICE)]
@@ -93,10 +101,10 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) check_access: bool,
     /// Listen address for Prometheus metrics
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = at_any_address(METRICS_PORT))]
     pub(crate) metrics_address: SocketAddr,
     /// Listen address for the probes /healthz and /readyz
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = at_any_address(HEALTH_PORT))]
     pub(crate) health_address: SocketAddr,
     /// Run without leader election; use it only if at most one replica runs
     #[arg(long)]

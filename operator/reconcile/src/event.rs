@@ -56,59 +56,23 @@ impl EventReason {
 
     /// Returns the event that has this reason.
     pub const fn kind(self) -> EventKind {
-        EventKind { reason: self.as_str(), event_type: self.event_type(), action: self.action() }
-    }
-
-    /// Returns the `reason` of the event.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ProviderSelected => "ProviderSelected",
-            Self::ResourceCreated => "ResourceCreated",
-            Self::SecretNotFound => "SecretNotFound",
-            Self::ProviderError => "ProviderError",
-            Self::DriftDetected => "DriftDetected",
-            Self::FinalizerTimeout => "FinalizerTimeout",
-            Self::Recreating => "Recreating",
-            Self::RecreationPaused => "RecreationPaused",
-            Self::ObjectLeft => "ObjectLeft",
-            Self::Bound => "Bound",
-            Self::Unbound => "Unbound",
-            Self::BindingConflict => "BindingConflict",
-            Self::BindingStopped => "BindingStopped",
-            Self::Released => "Released",
-        }
-    }
-
-    /// Returns the `type` of the event.
-    pub const fn event_type(self) -> &'static str {
-        match self {
-            Self::ProviderSelected
-            | Self::ResourceCreated
-            | Self::Recreating
-            | Self::Bound
-            | Self::Unbound
-            | Self::Released => "Normal",
-            Self::SecretNotFound
-            | Self::ProviderError
-            | Self::DriftDetected
-            | Self::FinalizerTimeout
-            | Self::RecreationPaused
-            | Self::ObjectLeft
-            | Self::BindingConflict
-            | Self::BindingStopped => "Warning",
-        }
-    }
-
-    const fn action(self) -> &'static str {
-        match self {
-            Self::ProviderSelected => "Select",
-            Self::ResourceCreated | Self::DriftDetected | Self::Recreating | Self::RecreationPaused => "Apply",
-            Self::Bound | Self::BindingConflict | Self::BindingStopped => "Bind",
-            Self::Unbound | Self::Released => "Release",
-            Self::SecretNotFound => "Validate",
-            Self::ProviderError => "Observe",
-            Self::FinalizerTimeout | Self::ObjectLeft => "Delete",
-        }
+        let (reason, event_type, action) = match self {
+            Self::ProviderSelected => ("ProviderSelected", "Normal", "Select"),
+            Self::ResourceCreated => ("ResourceCreated", "Normal", "Apply"),
+            Self::SecretNotFound => ("SecretNotFound", "Warning", "Validate"),
+            Self::ProviderError => ("ProviderError", "Warning", "Observe"),
+            Self::DriftDetected => ("DriftDetected", "Warning", "Apply"),
+            Self::FinalizerTimeout => ("FinalizerTimeout", "Warning", "Delete"),
+            Self::Recreating => ("Recreating", "Normal", "Apply"),
+            Self::RecreationPaused => ("RecreationPaused", "Warning", "Apply"),
+            Self::ObjectLeft => ("ObjectLeft", "Warning", "Delete"),
+            Self::Bound => ("Bound", "Normal", "Bind"),
+            Self::Unbound => ("Unbound", "Normal", "Release"),
+            Self::BindingConflict => ("BindingConflict", "Warning", "Bind"),
+            Self::BindingStopped => ("BindingStopped", "Warning", "Bind"),
+            Self::Released => ("Released", "Normal", "Release"),
+        };
+        EventKind { reason, event_type, action }
     }
 
     /// Explanation for docs/operator/reference.md.
@@ -148,7 +112,8 @@ mod tests {
 
     #[test]
     fn every_reason_is_listed_once() {
-        let reasons: std::collections::BTreeSet<_> = EventReason::ALL.iter().map(|reason| reason.as_str()).collect();
+        let reasons: std::collections::BTreeSet<_> =
+            EventReason::ALL.iter().map(|reason| reason.kind().reason).collect();
         assert_eq!(reasons.len(), EventReason::ALL.len());
     }
 }

@@ -183,14 +183,12 @@ impl<'r> StatusReport<'r> {
 
     /// Returns the condition `Ready`: the provider's own, or a false one until the provider writes it.
     fn ready_condition(&self) -> Condition {
-        let conditions = self.status.iter().flat_map(|status| &status.conditions);
-        let mut ready = conditions.filter(|it| it.condition_type == condition::READY).map(|reported| {
-            Condition::new(condition::READY, reported.status, reported.reason.as_str(), reported.message.as_str())
-        });
-        ready.next().unwrap_or_else(|| {
-            let (reason, message) = self.problem().unwrap_or(("Pending", ""));
-            Condition::new(condition::READY, false, reason, message)
-        })
+        let mut reported = self.status.iter().flat_map(|status| &status.conditions);
+        if let Some(ready) = reported.find(|it| it.condition_type == condition::READY) {
+            return Condition::new(condition::READY, ready.status, ready.reason.as_str(), ready.message.as_str());
+        }
+        let (reason, message) = self.problem().unwrap_or(("Pending", ""));
+        Condition::new(condition::READY, false, reason, message)
     }
 
     /// Returns the condition `StaleStatus`: true while the provider's status is too old, and false once it was true
