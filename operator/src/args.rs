@@ -1,14 +1,17 @@
 //! The command line.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use k8s_openapi::api::core::v1::Toleration;
+use kubefoundry_controller_runtime::client;
+use kubefoundry_controller_runtime::metrics::Metrics;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_reconcile::recreation::RecreationPolicy;
 
-use crate::recreation::RecreationPolicy;
 use crate::role::Role;
 
 /// Runs ModelDeployments in a Kubernetes cluster: applies the objects of the provider that serves each model.
@@ -33,6 +36,17 @@ pub(crate) enum Command {
     Uninstall(Uninstall),
 }
 
+/// The Service through which the apiserver reaches the webhooks in the manifests.
+pub(crate) const WEBHOOK_SERVICE: &str = "kubefoundry-webhooks";
+/// The ports at which the program listens in a pod.
+pub(crate) const WEBHOOK_PORT: u16 = 9443;
+pub(crate) const METRICS_PORT: u16 = 8080;
+pub(crate) const HEALTH_PORT: u16 = 8081;
+
+fn at_any_address(port: u16) -> SocketAddr {
+    (Ipv4Addr::UNSPECIFIED, port).into()
+}
+
 /// How to reach the cluster.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Cluster {
@@ -45,6 +59,16 @@ pub(crate) struct Cluster {
     /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = "kubefoundry-system", value_parser = namespace)]
     pub(crate) namespace: String,
+}
+
+impl Cluster {
+    /// Connects to the cluster.
+    ///
+    /// # Errors
+    /// The reason why there is no usable configuration.
+    pub(crate) async fn connect(&self, metrics: Arc<Metrics>) -> Result<kube::Client, String> {
+        client::connect(self.kubeconfig.as_deref(), self.context.as_deref(), metrics).await
+    }
 }
 
 /// Flags of `run`.
@@ -62,10 +86,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Listen address of the admission webhooks
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = at_any_address(WEBHOOK_PORT))]
     pub(crate) webhook_address: SocketAddr,
     /// Service through which the API server reaches the webhooks
-    #[arg(long, value_name = "NAME", default_value = "kubefoundry-webhooks")]
+    #[arg(long, value_name = "NAME", default_value = WEBHOOK_SERVICE)]
     pub(crate) webhook_service: String,
     /// URL at which the API server reaches the webhooks instead of the Service; for running outside of the cluster
     #[arg(long, value_name = "URL")]
@@ -77,10 +101,10 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) check_access: bool,
     /// Listen address for Prometheus metrics
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = at_any_address(METRICS_PORT))]
     pub(crate) metrics_address: SocketAddr,
     /// Listen address for the probes /healthz and /readyz
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = at_any_address(HEALTH_PORT))]
     pub(crate) health_address: SocketAddr,
     /// Run without leader election; use it only if at most one replica runs
     #[arg(long)]

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kube::core::ApiResource;
+use kubefoundry_controller_runtime::events::Recorder;
+use kubefoundry_controller_runtime::metrics::Metrics;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use tokio::sync::watch;
 
 use crate::args::Run;
 use crate::evaluator::Snapshots;
-use crate::runtime::events::Recorder;
-use crate::runtime::metrics::Metrics;
 use crate::watch::{Namespaces, Upstream};
 
 /// The context of one API group; cheap to clone.

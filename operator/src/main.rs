@@ -7,43 +7,21 @@
 //! runtime (queue, controller, lease, server, events, metrics, …) carries all of them
 //! ```
 
+mod admission;
 mod args;
-mod rights;
-mod role;
-mod runtime;
-
-mod mutex;
-mod names;
-mod observed;
-mod recreation;
-
-mod cached_object;
-mod client;
-mod error;
-mod hash;
-
-mod evaluator;
-mod watch;
-
-mod reference;
-mod status;
-
-mod reconcile;
-#[cfg(test)]
-mod simulation;
-
 mod context;
 mod controllers;
-mod registration;
-
-mod webhook;
-
-mod run;
-
+mod evaluator;
 mod install;
-mod manifests;
-
 mod logs;
+mod manifests;
+mod role;
+mod run;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -5,8 +5,8 @@ use std::fmt;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_provider::Provider;
 
-use crate::reconcile::claimed::{CLAIMED_KINDS, ClaimedKind};
-use crate::runtime::limiter::Stage;
+use kubefoundry_controller_runtime::limiter::Stage;
+use kubefoundry_reconcile::claimed::{CLAIMED_KINDS, ClaimedKind};
 
 /// The Lease of the selector. Core looks it up to find out whether a selector runs (OP-1.3).
 pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";

@@ -28,6 +28,9 @@ const FOLDERS: &[&str] = &[
     "cli",
     "krm/src",
     "operator/src",
+    "operator/reconcile/src",
+    "operator/runtime/src",
+    "operator/webhook/src",
     "xtask/src",
 ];
 

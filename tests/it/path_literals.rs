@@ -9,7 +9,7 @@ use kubefoundry_reference::{KINDS, find_field};
 use crate::common::rust_source::{code_lines, files_without_tests};
 
 /// The folders of sources.
-const SOURCES: &[&str] = &["crates", "providers", "transforms", "src", "cli", "krm/src", "operator/src"];
+const SOURCES: &[&str] = &["crates", "providers", "transforms", "src", "cli", "krm/src", "operator"];
 
 /// Sources with paths of upstream objects, and the owners of these objects. Such a path may look like one of our
 /// fields.
@@ -18,7 +18,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("crates/kubernetes/src/check/environment.rs", "fields of a pod, as the downward API names them"),
     ("transforms/llamastack/src/package/read.rs", "the file that a provider package brings"),
     ("providers/kaito/src/behavior.rs", "output fields of KAITO"),
-    ("operator/src/webhook/validate.rs", "the field of a Scale"),
+    ("operator/webhook/src/validate.rs", "the field of a Scale"),
 ];
 
 /// Returns the literals of a source that look like the path of a field, without tests and comments.

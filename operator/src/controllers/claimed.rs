@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::Store;
+use kubefoundry_controller_runtime::controller::{Reconciler, Reconciliation};
+use kubefoundry_controller_runtime::error::Error;
+use kubefoundry_controller_runtime::events::Recorder;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::mutex::lock;
+use kubefoundry_controller_runtime::queue::Key;
+use kubefoundry_reconcile::Next;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::claimed::{self, ClaimedKind, ClaimedObservation};
+use kubefoundry_reconcile::exchange::{Coroutine, Exchange};
+use kubefoundry_reconcile::memory::Moment;
+use kubefoundry_reconcile::names::MARKS;
+use kubefoundry_reconcile::observation::Observation;
 use tokio::time::Instant;
 
 use super::execute::Executor;
-use super::{Memories, execute};
+use super::{Memories, execute, now};
 use crate::args::Run;
-use crate::cached_object::CachedObject;
-use crate::error::Error;
 use crate::evaluator::Snapshots;
-use crate::mutex::lock;
-use crate::reconcile::Next;
-use crate::reconcile::claimed::{self, ClaimedKind, ClaimedObservation};
-use crate::reconcile::exchange::{Coroutine, Exchange};
-use crate::reconcile::memory::Moment;
-use crate::reconcile::observation::Observation;
-use crate::runtime::controller::{Reconciler, Reconciliation};
-use crate::runtime::events::Recorder;
-use crate::runtime::metrics::Metrics;
-use crate::runtime::queue::Key;
-use crate::status;
-use crate::watch::{MARKS, Related};
+use crate::watch::Related;
 
 /// The state of the controller of a kind.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ impl Controller {
         let is_sibling = |other: &Arc<CachedObject>| other.namespace() == object.namespace();
         let siblings = objects.state().into_iter().filter(is_sibling).map(|other| other.name().to_owned()).collect();
         let observation = ClaimedObservation {
-            base: Observation::new(Arc::clone(&object), MARKS, status::now(), self.moment(), [].into()),
+            base: Observation::new(Arc::clone(&object), MARKS, now(), self.moment(), [].into()),
             kind: *kind,
             options,
             is_ready: related.is_ready(),
@@ -77,7 +77,7 @@ impl Controller {
             siblings,
             finalizer_timeout: settings.finalizer_timeout,
         };
-        let reading = related.read_for(Key::from_object(&object));
+        let reading = related.read_for(Key::of(&object.metadata));
         let resource = kind.resource();
         let executor = Executor {
             client,
@@ -99,6 +99,8 @@ impl Controller {
 }
 
 impl Reconciler for ClaimedReconciler {
+    type Object = CachedObject;
+
     fn check_ready(&self, _object: &CachedObject) -> Result<(), Error> {
         Ok(())
     }
@@ -113,7 +115,7 @@ impl Reconciler for ClaimedReconciler {
         metrics.observe_reconciliation(kind.name(), took);
         if result.is_ok() {
             if !lock(&memories.of(object)).record_success(object, self.0.moment()) {
-                memories.forget(&Key::from_object(object));
+                memories.forget(&Key::of(&object.metadata));
             }
             metrics.record_success(kind.name(), object.namespace(), object.name());
         }

@@ -4,18 +4,21 @@ use http::{Method, Request as HttpRequest};
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::{self, ApiResource, DynamicObject};
 use kube::{Api, Resource as _};
+use kubefoundry_controller_runtime::events::Recorder;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_deployment::wire::Phase;
+use kubefoundry_kubernetes::wire::StringEnum as _;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::provider;
+use kubefoundry_reconcile::recreation::Turn;
+use kubefoundry_reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError, Stored};
+use kubefoundry_reconcile::status::Force;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::now;
 use super::turns::Turns;
-use crate::cached_object::CachedObject;
-use crate::reconcile::provider;
-use crate::reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError, Stored};
-use crate::recreation::Turn;
-use crate::runtime::events::Recorder;
-use crate::runtime::metrics::Metrics;
-use crate::status::{self, Force};
 use crate::watch::Reading;
 
 /// The deployment whose reconciliation asks, and where the requests go.
@@ -75,11 +78,11 @@ impl Executor<'_> {
             }
             Request::ApplyStatus { manager, status, force } => self.apply_status(&manager, &status, force).await,
             Request::Publish { reason, message } => {
-                self.events.publish(self.deployment, self.resource, reason, &message).await;
+                self.events.publish(&self.deployment.object_ref(self.resource), reason.kind(), &message).await;
                 Ok(None)
             }
             Request::TakeTurn { is_approved } => {
-                let now = status::now();
+                let now = now();
                 let turn = self.turns.map_or(Turn::Now, |turns| turns.take(self.deployment, is_approved, now));
                 to_answer(&turn)
             }
@@ -163,7 +166,9 @@ impl Executor<'_> {
         let metrics = self.metrics;
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
         match measurement {
-            Measurement::Deployment { phase, replicas } => metrics.set_deployment(namespace, name, &phase, replicas),
+            Measurement::Deployment { phase, replicas } => {
+                metrics.set_deployment(namespace, name, known_phase(&phase), replicas)
+            }
             Measurement::Selection { provider, reason } => metrics.count_selection(&provider, &reason),
             Measurement::Gone => metrics.forget(namespace, name),
             Measurement::Recreation { is_ready } => metrics.count_recreation(self.controller, is_ready),
@@ -180,6 +185,11 @@ impl Executor<'_> {
             Measurement::BindingConflict => metrics.count_binding_conflict(self.controller),
         }
     }
+}
+
+/// Returns the static string of a phase; an unknown phase becomes `Unknown`.
+fn known_phase(phase: &str) -> &'static str {
+    Phase::VARIANTS.iter().map(|(word, _)| *word).find(|word| *word == phase).unwrap_or("Unknown")
 }
 
 /// Returns the parameters of a server-side apply, with strict field validation.

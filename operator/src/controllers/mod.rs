@@ -1,6 +1,6 @@
 //! The controllers of the roles. Each reconciles deployments when they, or something that decides about them, change.
 //!
-//! What has to be done is decided in [`crate::reconcile`]; here it is observed, executed, and retried.
+//! What has to be done is decided in [`kubefoundry_reconcile`]; here it is observed, executed, and retried.
 
 mod claimed;
 mod execute;
@@ -11,26 +11,32 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
+use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_controller_runtime::controller::{Reconciler, Reconciliation};
+use kubefoundry_controller_runtime::error::Error;
+use kubefoundry_controller_runtime::mutex::lock;
+use kubefoundry_controller_runtime::queue::Key;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::exchange::{Coroutine, Exchange, Progress};
+use kubefoundry_reconcile::memory::{Memory, Moment};
+use kubefoundry_reconcile::observation::{Observation, colleagues};
+use kubefoundry_reconcile::provider::{ProviderIdentity, ProviderObservation, ProviderSettings};
+use kubefoundry_reconcile::{Next, core, provider, selector};
 use tokio::time::Instant;
 
 pub(crate) use self::claimed::{ClaimedContext, ClaimedReconciler};
 pub(crate) use self::execute::Executor;
 use self::registry::ClusterRegistry;
 pub(crate) use self::turns::Turns;
-use crate::cached_object::CachedObject;
 use crate::context::Context;
-use crate::error::Error;
-use crate::mutex::lock;
-use crate::reconcile::exchange::{Coroutine, Exchange, Progress};
-use crate::reconcile::memory::{Memory, Moment};
-use crate::reconcile::observation::{Observation, colleagues};
-use crate::reconcile::provider::{ProviderIdentity, ProviderObservation, ProviderSettings};
-use crate::reconcile::{Next, core, provider, selector};
 use crate::role::Role;
-use crate::runtime::controller::{Reconciler, Reconciliation};
-use crate::runtime::queue::Key;
-use crate::status;
+
+/// Returns the current time in whole seconds, the precision of condition times.
+pub(crate) fn now() -> Time {
+    Time(Timestamp::now().as_second())
+}
 
 /// The controller of a role in one API group.
 pub(crate) struct RoleReconciler(Arc<Controller>);
@@ -63,7 +69,7 @@ impl Memories {
 
     /// Returns the memory of a deployment, which is created if it does not exist.
     fn of(&self, deployment: &CachedObject) -> Arc<Mutex<Memory>> {
-        let memory = Arc::clone(self.lock().entry(Key::from_object(deployment)).or_default());
+        let memory = Arc::clone(self.lock().entry(Key::of(&deployment.metadata)).or_default());
         lock(&memory).begin(deployment.uid());
         memory
     }
@@ -98,7 +104,7 @@ impl Controller {
         let observation = Observation::new(
             Arc::clone(&deployment),
             self.context.api_group,
-            status::now(),
+            now(),
             self.moment(),
             colleagues(registry.alive()),
         );
@@ -156,6 +162,8 @@ async fn execute<T>(mut coroutine: Coroutine<'_, T>, executor: &Executor<'_>) ->
 }
 
 impl Reconciler for RoleReconciler {
+    type Object = CachedObject;
+
     fn check_ready(&self, deployment: &CachedObject) -> Result<(), Error> {
         if !deployment.is_terminating() && !self.0.context.namespaces.is_known(deployment.namespace()) {
             return Err(Error::Waiting(format!("namespace {} is not known yet", deployment.namespace())));
@@ -172,7 +180,7 @@ impl Reconciler for RoleReconciler {
         let Controller { name, context, memories, .. } = &*self.0;
         context.metrics.observe_reconciliation(name, took);
         if result.is_ok() && !lock(&memories.of(deployment)).record_success(deployment, self.0.moment()) {
-            memories.forget(&Key::from_object(deployment));
+            memories.forget(&Key::of(&deployment.metadata));
         }
         if result.is_ok() {
             context.metrics.record_success(name, deployment.namespace(), deployment.name());

@@ -7,13 +7,14 @@ use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::verdict::{AllowList, Cluster, Verdict};
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_model::select::PriorChoice;
+use kubefoundry_reconcile::decision::{Decision, Rendering};
+use kubefoundry_reconcile::observation::UpstreamObject;
+use kubefoundry_reconcile::provider::ProviderCluster;
+use kubefoundry_reconcile::selector::Registry;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::evaluator::{Decision, Rendering, Snapshot};
-use crate::reconcile::provider::ProviderCluster;
-use crate::reconcile::selector::Registry;
-use crate::watch::UpstreamObject;
+use crate::evaluator::Snapshot;
 
 /// Options, providers, CRDs and objects as a reconciliation of one namespace sees them. The snapshot stays the same
 /// while it lasts.

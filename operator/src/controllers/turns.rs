@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use kube::runtime::reflector::Store;
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 
-use crate::cached_object::CachedObject;
-use crate::mutex::lock;
-use crate::recreation::{RecreationMark, RecreationPolicy, RecreationState, Turn, failed_last, take_turn};
+use kubefoundry_controller_runtime::mutex::lock;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::recreation::{
+    RecreationMark, RecreationPolicy, RecreationState, Turn, failed_last, take_turn,
+};
 
 /// Hands out turns, one deployment after the other.
 pub(crate) struct Turns {

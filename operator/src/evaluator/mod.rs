@@ -10,16 +10,17 @@ use std::time::Duration;
 
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_composition::{BUILTIN, PROVIDERS};
+use kubefoundry_controller_runtime::mutex::lock;
+use kubefoundry_controller_runtime::watch::Signal;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_model::gateway;
+use kubefoundry_reconcile::decision::OPERATOR_OPTIONS;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::verdicts::Verdicts;
-pub(crate) use self::verdicts::{Decision, Rendering};
-use crate::mutex::lock;
-use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKind};
+use crate::watch::{Configs, Definition, Definitions, Upstream, WatchedKind};
 
 /// The evaluation session for one state of the cluster.
 pub(crate) struct Snapshot {
@@ -44,9 +45,6 @@ struct ClusterState {
     configs: BTreeMap<String, Arc<str>>,
 }
 
-/// Options that the operator sets on top of the user's.
-pub(crate) const OPERATOR_OPTIONS: &str =
-    "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
 /// A cluster in which no CRD of a provider is installed.
 const NO_DEFINITIONS: &str =
     r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use kubefoundry_compiler::verdict::{AllowList, Outcome, Verdict};
 use kubefoundry_model::select::PriorChoice;
+use kubefoundry_reconcile::decision::{Decision, Rendering};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::cached_object::CompressedJson;
-use crate::mutex::lock;
+use kubefoundry_controller_runtime::mutex::lock;
+use kubefoundry_reconcile::cached_object::CompressedJson;
 
 /// Number of verdicts that are kept. Each takes tens of kilobytes.
 const MAX_VERDICTS: usize = 128;
@@ -20,57 +21,6 @@ const MAX_VERDICTS: usize = 128;
 const MAX_RENDERED_BYTES: usize = 1 << 20;
 /// Number of choices that are kept; then all are dropped. One takes some 30 bytes.
 const MAX_CHOICES: usize = 1 << 16;
-
-/// What core and the selector need to know of a verdict.
-#[derive(Debug, Clone)]
-pub(crate) enum Decision {
-    /// A provider runs the deployment.
-    Runs(Arc<PriorChoice>),
-    /// It has errors, or no provider runs it.
-    Other(Arc<Verdict>),
-}
-
-impl Decision {
-    pub(crate) fn new(verdict: Arc<Verdict>) -> Self {
-        match &verdict.choice {
-            Some(choice) if verdict.outcome == Outcome::Runs => Self::Runs(Arc::new(choice.clone())),
-            _ => Self::Other(verdict),
-        }
-    }
-
-    pub(crate) fn outcome(&self) -> Outcome {
-        match self {
-            Self::Runs(_) => Outcome::Runs,
-            Self::Other(verdict) => verdict.outcome,
-        }
-    }
-
-    /// Returns the provider that the verdict chooses.
-    pub(crate) fn choice(&self) -> Option<&PriorChoice> {
-        match self {
-            Self::Runs(choice) => Some(choice),
-            Self::Other(verdict) => verdict.choice.as_ref(),
-        }
-    }
-}
-
-/// What a provider needs to know of a verdict.
-#[derive(Debug)]
-pub(crate) enum Rendering {
-    /// The provider runs the deployment with these objects: supporting ones first, the main one last.
-    Objects(Vec<Value>),
-    /// It does not run it.
-    None(Arc<Verdict>),
-}
-
-impl Rendering {
-    pub(crate) fn new(verdict: Arc<Verdict>) -> Self {
-        match verdict.outcome {
-            Outcome::Runs => Self::Objects(verdict.evaluation.objects.clone()),
-            _ => Self::None(verdict),
-        }
-    }
-}
 
 /// Verdicts with the options, provider configurations and CRDs of one snapshot.
 #[derive(Default)]

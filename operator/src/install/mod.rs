@@ -20,7 +20,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::args::{Cluster, Install, Uninstall};
-use crate::client;
+use crate::manifests::InstallPlan;
 use crate::manifests::object::{NAME, OPERATOR_NAMESPACE, Object, PART_OF};
 
 /// The field manager of installed objects.
@@ -137,7 +137,7 @@ async fn connect(cluster: &Cluster) -> Result<Client, Failure> {
     // An error means that a provider was installed before, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // The metrics of these requests are not served.
-    client::connect(cluster, Arc::default()).await.map_err(Failure::Unreachable)
+    cluster.connect(Arc::default()).await.map_err(Failure::Unreachable)
 }
 
 impl Installer {
@@ -223,31 +223,21 @@ fn owner(object: &Object, all: &[Object]) -> Option<String> {
     in_effect.or_else(labeled)
 }
 
-/// Returns the kinds that `install` creates and `uninstall` removes, in the order of removal: webhooks, workload, the
-/// rest. The flag says whether the kind is namespaced. CRDs and the namespace are not among them, because removing them
-/// would remove objects of users.
+/// Returns the kinds that `install` creates and `uninstall` removes, in the order of removal, the reverse of that of the
+/// manifests: webhooks, workload, the rest. The flag says whether the kind is namespaced. CRDs and the namespace are not
+/// among them, because removing them would remove objects of users.
 fn removable_kinds() -> Vec<(ApiResource, bool)> {
-    use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
-    use k8s_openapi::api::apps::v1::Deployment;
-    use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
-    use k8s_openapi::api::networking::v1::NetworkPolicy;
-    use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-    use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-
-    vec![
-        (ApiResource::erase::<ValidatingWebhookConfiguration>(&()), false),
-        (ApiResource::erase::<MutatingWebhookConfiguration>(&()), false),
-        (ApiResource::erase::<Deployment>(&()), true),
-        (ApiResource::erase::<PodDisruptionBudget>(&()), true),
-        (ApiResource::erase::<NetworkPolicy>(&()), true),
-        (ApiResource::erase::<Service>(&()), true),
-        (ApiResource::erase::<ConfigMap>(&()), true),
-        (ApiResource::erase::<RoleBinding>(&()), true),
-        (ApiResource::erase::<Role>(&()), true),
-        (ApiResource::erase::<ClusterRoleBinding>(&()), false),
-        (ApiResource::erase::<ClusterRole>(&()), false),
-        (ApiResource::erase::<ServiceAccount>(&()), true),
-    ]
+    let mut plan = InstallPlan::new("");
+    // With a disruption budget.
+    plan.pods.replicas = 2;
+    let mut kinds = Vec::new();
+    for object in plan.objects().into_iter().rev() {
+        let kind = (object.resource.clone(), object.namespace.is_some());
+        if !object.has_kind("CustomResourceDefinition") && !object.has_kind("Namespace") && !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
 }
 
 /// Whether the apiserver calls the webhooks because of this kind.
@@ -258,13 +248,16 @@ fn is_webhook(resource: &ApiResource) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifests::InstallPlan;
     use crate::manifests::tests::plans;
 
-    /// `uninstall` would never remove an object of another kind.
+    /// `uninstall` would never remove an object of another kind. Webhooks come first, so that no request waits for their
+    /// answer.
     #[test]
     fn every_kind_that_is_installed_can_be_removed() {
         let kinds = removable_kinds();
+        assert!(kinds.iter().take(2).all(|(resource, _)| is_webhook(resource)));
+        assert_eq!(kinds.get(2).map(|(resource, _)| resource.kind.as_str()), Some("Deployment"));
+        assert_eq!(kinds.len(), 12);
         for object in plans().iter().flat_map(InstallPlan::objects) {
             if object.has_kind("CustomResourceDefinition") || object.has_kind("Namespace") {
                 continue;

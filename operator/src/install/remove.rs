@@ -10,12 +10,14 @@ use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_reconcile::names;
+use kubefoundry_webhook::certificates;
 use kubefoundry_yaml::infallible::to_json;
 
 use super::{Failure, Installed, Installer};
+use crate::manifests::crds;
 use crate::manifests::object::{NAME, Object, PART_OF};
 use crate::role::Role;
-use crate::webhook::certificates;
 
 /// Time to wait for the deletion of a Deployment with its pods, or of a CRD.
 const DELETION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -139,9 +141,7 @@ impl Installer {
     async fn deployments(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut deployments = Vec::new();
         for api_group in installable_groups() {
-            for found in
-                self.list_all(&resource(api_group, kubefoundry_deployment::wire::KIND, "modeldeployments")).await?
-            {
+            for found in self.list_all(&names::deployments(api_group)).await? {
                 let metadata = found.metadata;
                 deployments.push((metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default()));
             }
@@ -158,7 +158,7 @@ impl Installer {
         }
         for api_group in installable_groups() {
             let kind = kubefoundry_deployment::wire::CONFIGURATION_KIND;
-            for found in self.list_all(&resource(api_group, kind, "inferenceproviderconfigs")).await? {
+            for found in self.list_all(&names::configurations(api_group)).await? {
                 let name = found.metadata.name.unwrap_or_default();
                 if !PROVIDERS.iter().any(|provider| provider.name() == name) {
                     refusals.push(format!(
@@ -180,17 +180,12 @@ impl Installer {
 
     /// Lists the installed CRDs of KubeFoundry.
     async fn installed_crds(&self) -> Result<Vec<Object>, Failure> {
-        let crds = ApiResource::erase::<CustomResourceDefinition>(&());
+        let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         let mut found = Vec::new();
-        for api_group in installable_groups() {
-            for plural in ["modeldeployments", "inferenceproviderconfigs"] {
-                let name = format!("{plural}.{}", api_group.name);
-                let crd = self.api(&crds, None).get_metadata_opt(&name).await;
-                found.extend(
-                    crd.map_err(|error| Failure::from_request(&name, error))?
-                        .map(|crd| object_from_metadata(crds.clone(), None, &crd)),
-                );
-            }
+        for name in crds::names(&installable_groups().collect::<Vec<_>>()) {
+            let crd = self.api(&resource, None).get_metadata_opt(&name).await;
+            let crd = crd.map_err(|error| Failure::from_request(&name, error))?;
+            found.extend(crd.map(|crd| object_from_metadata(resource.clone(), None, &crd)));
         }
         Ok(found)
     }
@@ -207,16 +202,6 @@ impl Installer {
 
 fn installable_groups() -> impl Iterator<Item = &'static ApiGroup> {
     API_GROUPS.iter().filter(|api_group| api_group.has_crds)
-}
-
-fn resource(api_group: &ApiGroup, kind: &str, plural: &str) -> ApiResource {
-    ApiResource {
-        group: api_group.name.to_owned(),
-        version: api_group.version.to_owned(),
-        api_version: api_group.api_version(),
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    }
 }
 
 fn object_from_dynamic(resource: ApiResource, namespace: Option<String>, found: &DynamicObject) -> Object {

@@ -28,7 +28,7 @@ pub(super) fn crds(groups: &[&'static ApiGroup]) -> Vec<Object> {
 }
 
 /// Returns the names of the CRDs of these API groups.
-pub(super) fn names(groups: &[&'static ApiGroup]) -> Vec<String> {
+pub(crate) fn names(groups: &[&'static ApiGroup]) -> Vec<String> {
     crds(groups).into_iter().map(|crd| crd.name).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The manifests of the operator: everything that it needs in a cluster.
 
 mod access;
-mod crds;
+pub(crate) mod crds;
 pub(crate) mod object;
 pub(crate) mod permissions;
 mod plan;
@@ -17,8 +17,6 @@ use crate::args::Manifests;
 use object::Object;
 pub(crate) use plan::{DeploymentUnit, InstallPlan};
 
-/// The Service through which the apiserver reaches the webhooks: the default of `--webhook-service`.
-pub(crate) const WEBHOOK_SERVICE: &str = "kubefoundry-webhooks";
 /// The ConfigMap with the options. `install` creates it once; afterwards it belongs to the user.
 pub(crate) const CONFIGURATION: &str = "kubefoundry-config";
 

@@ -6,10 +6,11 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingWebhook, ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use kubefoundry_webhook::ca_bundle::CONFIGURATION;
 
+use super::InstallPlan;
 use super::object::{Object, owned_cluster_metadata};
-use super::{InstallPlan, WEBHOOK_SERVICE};
-use crate::webhook::ca_bundle::CONFIGURATION;
+use crate::args::WEBHOOK_SERVICE;
 
 /// Time that the apiserver waits for an answer.
 const TIMEOUT_SECONDS: i32 = 5;

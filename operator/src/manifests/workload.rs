@@ -19,7 +19,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::object::{self, COMPONENT, NAME, Object, cluster_metadata, metadata};
 use super::plan::CONTAINER;
-use super::{CONFIGURATION, DeploymentUnit, InstallPlan, WEBHOOK_SERVICE};
+use super::{CONFIGURATION, DeploymentUnit, InstallPlan};
+use crate::args::{HEALTH_PORT, METRICS_PORT, WEBHOOK_PORT, WEBHOOK_SERVICE};
 use crate::role::Role;
 
 /// The label of pods that run the webhooks. The Service selects by it, because the Deployment's name depends on the
@@ -33,10 +34,6 @@ const NONROOT_ID: i64 = 65_532;
 
 /// The form of log lines in a cluster.
 pub(super) const LOG_FORMAT: &str = "--log-format=json";
-
-const WEBHOOK_PORT: i32 = 9443;
-const METRICS_PORT: i32 = 8080;
-const HEALTH_PORT: i32 = 8081;
 
 /// The mount path of the options, and the file in it.
 const OPTIONS_DIRECTORY: &str = "/etc/kubefoundry";
@@ -139,8 +136,8 @@ fn ingress(ports: Vec<NetworkPolicyPort>) -> NetworkPolicyIngressRule {
     NetworkPolicyIngressRule { ports: Some(ports), from: None }
 }
 
-fn port(protocol: &str, port: i32) -> NetworkPolicyPort {
-    NetworkPolicyPort { protocol: Some(protocol.to_owned()), port: Some(IntOrString::Int(port)), end_port: None }
+fn port(protocol: &str, port: u16) -> NetworkPolicyPort {
+    NetworkPolicyPort { protocol: Some(protocol.to_owned()), port: Some(IntOrString::Int(port.into())), end_port: None }
 }
 
 /// Lets one replica at a time be evicted.
@@ -296,8 +293,8 @@ pub(super) fn options_argument() -> String {
     format!("--config={OPTIONS_DIRECTORY}/{OPTIONS_FILE}")
 }
 
-fn container_port(name: &str, port: i32) -> ContainerPort {
-    ContainerPort { name: Some(name.to_owned()), container_port: port, ..ContainerPort::default() }
+fn container_port(name: &str, port: u16) -> ContainerPort {
+    ContainerPort { name: Some(name.to_owned()), container_port: port.into(), ..ContainerPort::default() }
 }
 
 fn probe(path: &str, seconds: i32) -> Probe {
@@ -355,9 +352,8 @@ mod tests {
                 assert_eq!(run.cluster.namespace, plan.namespace);
                 assert_eq!(run.webhook_service, WEBHOOK_SERVICE);
                 assert_eq!(run.check_access, plan.check_access && unit.roles.contains(&Role::Webhooks));
-                let ports =
-                    [run.webhook_address, run.metrics_address, run.health_address].map(|address| address.port());
-                assert_eq!(ports.map(i32::from), [WEBHOOK_PORT, METRICS_PORT, HEALTH_PORT]);
+                let addresses = [run.webhook_address, run.metrics_address, run.health_address];
+                assert_eq!(addresses.map(|address| address.port()), [WEBHOOK_PORT, METRICS_PORT, HEALTH_PORT]);
             }
         }
     }

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use kube::runtime::reflector::store::Writer;
+use kubefoundry_controller_runtime::controller::Controller;
+use kubefoundry_controller_runtime::events::Recorder;
+use kubefoundry_controller_runtime::limiter::ConcurrencyLimiter;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::queue::{Key, Lane, Queue};
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::claimed::ClaimedKind;
 use tokio::task::JoinSet;
 
 use crate::args::Run;
-use crate::cached_object::CachedObject;
 use crate::controllers::{ClaimedContext, ClaimedReconciler};
 use crate::evaluator::Snapshots;
-use crate::reconcile::claimed::ClaimedKind;
-use crate::rights::{Right, RightsChecker};
 use crate::role::Role;
-use crate::runtime::controller::Controller;
-use crate::runtime::events::Recorder;
-use crate::runtime::limiter::ConcurrencyLimiter;
-use crate::runtime::metrics::Metrics;
-use crate::runtime::queue::{Key, Lane, Queue};
+use crate::run::rights::{Right, RightsChecker};
 use crate::watch::{Related, filled, follow_claimed};
 
 /// A kind of claimed objects, and the queue of its controller.
@@ -93,8 +93,8 @@ async fn follow_changes(context: ClaimedContext, queue: Arc<Queue>) {
     let ClaimedContext { settings, mut snapshots, objects, related, .. } = context;
     loop {
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
-        related.watch_installed(&snapshot);
-        objects.state().iter().for_each(|object| queue.push(Key::from_object(object), Lane::Routine));
+        related.watch_installed(|group, kind| snapshot.definition(group, kind));
+        objects.state().iter().for_each(|object| queue.push(Key::of(&object.metadata), Lane::Routine));
         tokio::select! {
             changed = snapshots.changed() => if changed.is_err() {
                 // The sender was dropped: the process ends.
@@ -149,7 +149,7 @@ impl ClaimedGroup {
             concurrency,
         };
         // Another process may have led while objects changed, so all of them are queued.
-        context.objects.state().iter().for_each(|object| queue.push(Key::from_object(object), Lane::Routine));
+        context.objects.state().iter().for_each(|object| queue.push(Key::of(&object.metadata), Lane::Routine));
         let context = context.clone();
         tasks.spawn(async move {
             filled(&controller.store).await;

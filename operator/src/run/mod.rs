@@ -6,6 +6,8 @@
 //! ```
 
 mod claimed;
+mod registration;
+mod rights;
 mod roles;
 
 use std::io::Write as _;
@@ -14,29 +16,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
-use kube::core::ApiResource;
 use kube::runtime::reflector::store::Writer;
-use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_controller_runtime::admin::{self, Readiness};
+use kubefoundry_controller_runtime::events::Recorder;
+use kubefoundry_controller_runtime::lease::{self, LeaseThread};
+use kubefoundry_controller_runtime::limiter::ConcurrencyLimiter;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::server::{Server, Transport};
+use kubefoundry_controller_runtime::shutdown::{Shutdown, sigint_or_sigterm};
+use kubefoundry_controller_runtime::watch::Signal;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::names;
+use kubefoundry_webhook::Webhooks;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::admission::CachedCluster;
 use crate::args::Run;
-use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::evaluator::{self, SnapshotBuilder, Snapshots};
+use crate::logs;
 use crate::role::{Role, SELECTOR_LEASE};
-use crate::runtime::admin::{self, Readiness};
-use crate::runtime::events::Recorder;
-use crate::runtime::lease::{self, LeaseThread};
-use crate::runtime::limiter::ConcurrencyLimiter;
-use crate::runtime::metrics::Metrics;
-use crate::runtime::server::{Server, Transport};
-use crate::runtime::shutdown::{Shutdown, sigint_or_sigterm};
-use crate::watch::{
-    Configs, Definitions, DeploymentGroup, Namespaces, Queues, Signal, Upstream, filled, follow_deployments,
-};
-use crate::webhook::Webhooks;
-use crate::{client, logs};
+use crate::watch::{Configs, Definitions, DeploymentGroup, Namespaces, Queues, Upstream, filled, follow_deployments};
 use roles::RoleRunner;
 
 /// Time for running reconciliations after the signal to stop.
@@ -133,12 +134,12 @@ async fn run_all(
         evaluator::read_options(path).map_err(End::Usage)?;
     }
     let metrics = Arc::new(Metrics::new());
-    let client = client::connect(&run.cluster, Arc::clone(&metrics)).await.map_err(End::Usage)?;
+    let client = run.cluster.connect(Arc::clone(&metrics)).await.map_err(End::Usage)?;
     let thread = LeaseThread::start().map_err(|error| End::Usage(format!("cannot start the lease thread: {error}")))?;
     // The connections of a client belong to the runtime in which it was created.
     let connecting = {
         let (cluster, metrics) = (run.cluster.clone(), Arc::clone(&metrics));
-        thread.spawn(async move { client::connect(&cluster, metrics).await })
+        thread.spawn(async move { cluster.connect(metrics).await })
     };
     let connected = connecting.await.map_err(|error| End::Broken(format!("the lease thread ended: {error}")))?;
     let (thread, leases) = (Arc::new(thread), connected.map_err(End::Usage)?);
@@ -161,11 +162,22 @@ async fn run_all(
     }
     let (filled_contexts, contexts) = watch::channel(Vec::new());
     if run.roles.contains(&Role::Webhooks) {
-        let (readiness, settings, client) = (readiness.clone(), Arc::clone(&run), client.clone());
-        let metrics = Arc::clone(&metrics);
+        let webhooks = Webhooks {
+            client: client.clone(),
+            api_groups: run.groups.clone(),
+            address: run.webhook_address,
+            namespace: run.cluster.namespace.clone(),
+            service: run.webhook_service.clone(),
+            url: run.webhook_url.clone(),
+            certificate_lifetime: run.certificate_lifetime,
+            metrics: Arc::clone(&metrics),
+            readiness: readiness.clone(),
+        };
+        let (settings, client, metrics) = (Arc::clone(&run), client.clone(), Arc::clone(&metrics));
+        let cluster = CachedCluster { client, settings, metrics, contexts };
         let (address, shutdown) = (run.webhook_address, shutdown.clone());
         serving.spawn(async move {
-            let served = Webhooks { client, settings, metrics, contexts, readiness }.run(shutdown).await;
+            let served = webhooks.run(cluster, shutdown).await;
             served.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))
         });
     }
@@ -266,7 +278,7 @@ impl Startup {
         let mut writers = Vec::new();
         let mut groups = Vec::new();
         for api_group in api_groups {
-            let resource = deployment_resource(api_group);
+            let resource = names::deployments(api_group);
             let writer = Writer::<CachedObject>::new(resource.clone());
             let queues = Arc::new(Queues::new(api_group, &run.roles));
             queues.measure(metrics);
@@ -368,17 +380,6 @@ fn requeue(groups: &[DeploymentGroup], is_concerned: impl Fn(&CachedObject) -> b
     for group in groups {
         let all = group.deployments.state();
         group.queues.extend(all.iter().map(|deployment| &**deployment).filter(|deployment| is_concerned(deployment)));
-    }
-}
-
-/// Returns the API resource of ModelDeployment in a group.
-fn deployment_resource(api_group: &ApiGroup) -> ApiResource {
-    ApiResource {
-        group: api_group.name.to_owned(),
-        version: api_group.version.to_owned(),
-        api_version: api_group.api_version(),
-        kind: kubefoundry_deployment::wire::KIND.to_owned(),
-        plural: "modeldeployments".to_owned(),
     }
 }
 

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kubefoundry_controller_runtime::controller::Controller;
+use kubefoundry_controller_runtime::lease::{LeaseManager, LeaseThread};
+use kubefoundry_controller_runtime::limiter::ConcurrencyLimiter;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::shutdown::Shutdown;
+use kubefoundry_reconcile::cached_object::CachedObject;
 use tokio::task::JoinSet;
 
 use super::End;
 use super::claimed::ClaimedGroup;
 use crate::args::Run;
-use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::controllers::{RoleReconciler, Turns};
-use crate::registration::Registration;
-use crate::rights::RightsChecker;
 use crate::role::Role;
-use crate::runtime::controller::Controller;
-use crate::runtime::lease::{LeaseManager, LeaseThread};
-use crate::runtime::limiter::ConcurrencyLimiter;
-use crate::runtime::metrics::Metrics;
-use crate::runtime::shutdown::Shutdown;
+use crate::run::registration::Registration;
+use crate::run::rights::RightsChecker;
 use crate::watch::{DeploymentGroup, filled};
 
 /// Maximum time for which the selector waits for the providers of its process to register.

@@ -1,10 +1,10 @@
 //! The state of the cluster: each object with its last versions, and what happens in it without the operator.
 
+use kubefoundry_reconcile::request::{Answer, Request};
 use serde_json::{Value, json};
 
 use super::interner::Interner;
 use super::server::{self, Effect, Identity, NOW, Part};
-use crate::reconcile::request::{Answer, Request};
 
 /// The index of the deployment among the slots.
 pub(super) const DEPLOYMENT: usize = 0;

@@ -1,13 +1,13 @@
 //! What must hold in every state of the cluster, and what it must come to.
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_reconcile::names::{self, DEPLOYMENT_UID};
 use serde_json::{Value, json};
 
 use super::cluster::{self, Slots, Store};
 use super::controller::Controllers;
 use super::fields;
 use super::server;
-use crate::names::{self, DEPLOYMENT_UID};
 
 /// How much another client has taken from the operator's hands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! An exhaustive simulation of reconciliation: the functions of [`crate::reconcile`], with every interleaving of their
+//! An exhaustive simulation of reconciliation: the functions of [`kubefoundry_reconcile`], with every interleaving of their
 //! requests.
 //!
 //! ```text

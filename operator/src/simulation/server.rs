@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::ApiResource;
+use kubefoundry_reconcile::recreation::Turn;
+use kubefoundry_reconcile::request::{Answer, DeploymentPatch, Mode, Request, RequestError, Stored};
+use kubefoundry_reconcile::status::Force;
 use serde_json::{Value, json};
 
 use super::fields::{self, Path};
-use crate::reconcile::request::{Answer, DeploymentPatch, Mode, Request, RequestError, Stored};
-use crate::recreation::Turn;
-use crate::status::Force;
 
 /// The only time of the simulation.
 pub(super) const NOW: &str = "2026-01-30T10:00:00Z";

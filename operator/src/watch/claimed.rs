@@ -6,11 +6,12 @@ use kube::core::ApiResource;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::queue::{Key, Lane, Queue};
+use kubefoundry_controller_runtime::watch::{follow, watch_config};
+use kubefoundry_reconcile::cached_object::CachedObject;
 
-use super::{compressed, follow, watch_config};
-use crate::cached_object::CachedObject;
-use crate::runtime::metrics::Metrics;
-use crate::runtime::queue::{Key, Lane, Queue};
+use super::compressed;
 
 /// Keeps the store up to date, and queues changed objects. Never returns.
 pub(crate) async fn follow_claimed(
@@ -27,11 +28,11 @@ pub(crate) async fn follow_claimed(
         writer.apply_watcher_event(&event);
         match &event {
             // A deleted object is queued, so that its controller forgets it.
-            Event::Apply(object) | Event::Delete(object) => queue.push(Key::from_object(object), Lane::Urgent),
+            Event::Apply(object) | Event::Delete(object) => queue.push(Key::of(&object.metadata), Lane::Urgent),
             Event::InitDone => {
                 let all = store.state();
                 for object in &all {
-                    queue.push(Key::from_object(object), Lane::Routine);
+                    queue.push(Key::of(&object.metadata), Lane::Routine);
                 }
                 tracing::info!(watch = what, known = all.len(), "listed");
             }

@@ -5,16 +5,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
-use kube::core::ApiResource;
 use kube::{Api, Client};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Index, Initialized, Signal, follow, watch_config};
-use crate::cached_object::CachedObject;
-use crate::observed::ObjectView;
-use crate::runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::observed::ObjectView;
+use kubefoundry_controller_runtime::watch::{Index, Initialized, Signal, follow, watch_config};
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::names;
 
 /// A provider configuration, with its heartbeat kept apart: a heartbeat alone must not build a new snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,17 +72,6 @@ impl Configs {
         Self { api_group, known: RwLock::default(), filled: Initialized::default() }
     }
 
-    /// Returns the API resource of InferenceProviderConfig in a group.
-    pub(crate) fn resource(api_group: &ApiGroup) -> ApiResource {
-        ApiResource {
-            group: api_group.name.to_owned(),
-            version: api_group.version.to_owned(),
-            api_version: api_group.api_version(),
-            kind: kubefoundry_deployment::wire::CONFIGURATION_KIND.to_owned(),
-            plural: "inferenceproviderconfigs".to_owned(),
-        }
-    }
-
     /// Returns the configurations by name.
     pub(crate) fn all(&self) -> BTreeMap<String, ProviderConfig> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
@@ -95,7 +84,7 @@ impl Configs {
 
     /// Keeps the cache up to date, and raises the signal on changes. Never returns.
     pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>, metrics: Arc<Metrics>) {
-        let resource = Self::resource(self.api_group);
+        let resource = names::configurations(self.api_group);
         let what = format!("{}.{}", resource.plural, resource.group);
         follow(&what, &metrics, Api::<CachedObject>::all_with(client, &resource), watch_config(), |event| {
             let is_done = matches!(event, kube::runtime::watcher::Event::InitDone);

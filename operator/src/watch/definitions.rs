@@ -12,10 +12,10 @@ use kubefoundry_model::gateway;
 use kubefoundry_provider::Provider;
 use serde_json::Value;
 
-use super::{Index, Initialized, Signal, follow, watch_config};
-use crate::cached_object::CachedObject;
-use crate::observed::ObjectView;
-use crate::runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::observed::ObjectView;
+use kubefoundry_controller_runtime::watch::{Index, Initialized, Signal, follow, watch_config};
+use kubefoundry_reconcile::cached_object::CachedObject;
 
 /// The CRD of a kind of a provider, once the apiserver serves it.
 #[derive(Debug, Clone, PartialEq, Eq)]

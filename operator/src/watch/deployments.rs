@@ -10,10 +10,11 @@ use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::watch::{follow, watch_config};
+use kubefoundry_reconcile::cached_object::CachedObject;
 
-use super::{Queues, compressed, follow, watch_config};
-use crate::cached_object::CachedObject;
-use crate::runtime::metrics::Metrics;
+use super::{Queues, compressed};
 
 /// Waits until a store has been filled once.
 ///

@@ -8,9 +8,9 @@ use kube::runtime::watcher::Event;
 use kube::{Api, Client, ResourceExt as _};
 use kubefoundry_compiler::verdict::AllowList;
 
-use super::{Index, Initialized, follow, watch_config};
-use crate::names::ALLOWED_PROVIDERS;
-use crate::runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::watch::{Index, Initialized, follow, watch_config};
+use kubefoundry_reconcile::names::ALLOWED_PROVIDERS;
 
 /// The cached allow lists of all namespaces.
 #[derive(Debug, Default)]

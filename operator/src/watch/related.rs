@@ -11,20 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use kube::core::{ApiResource, DynamicObject, ObjectMeta, PartialObjectMeta};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
-use kubefoundry_kubernetes::api_group::{self, ApiGroup};
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::mutex::lock;
+use kubefoundry_controller_runtime::queue::{Key, Lane, Queue};
+use kubefoundry_controller_runtime::watch::{follow, watch_config};
+use kubefoundry_reconcile::claimed::{ClaimedKind, OwnedObject, RelatedKind};
+use kubefoundry_reconcile::names::{MARKS, OWNER_UID};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::{Definition, follow, watch_config};
-use crate::evaluator::Snapshot;
-use crate::mutex::lock;
-use crate::names::OWNER_UID;
-use crate::reconcile::claimed::{ClaimedKind, OwnedObject, RelatedKind};
-use crate::runtime::metrics::Metrics;
-use crate::runtime::queue::{Key, Lane, Queue};
-
-/// The API group of annotations on what is applied for claimed objects.
-pub(crate) const MARKS: &ApiGroup = api_group::DEFAULT;
+use super::Definition;
 
 /// The related objects of the claimed objects of one kind.
 pub(crate) struct Related {
@@ -219,8 +215,8 @@ impl Related {
         caches.filter_map(|cache| cache.owned.get(uid)).flat_map(BTreeMap::values).cloned().collect()
     }
 
-    /// Watches exactly the kinds that are installed in this state of the cluster.
-    pub(crate) fn watch_installed(self: &Arc<Self>, snapshot: &Snapshot) {
+    /// Watches exactly the installed kinds; `find` returns the CRD of a group and kind.
+    pub(crate) fn watch_installed<'d>(self: &Arc<Self>, find: impl Fn(&str, &str) -> Option<&'d Definition>) {
         let wanted: Vec<(WatchedVersion, &'static RelatedKind)> = self
             .kind
             .related()
@@ -229,7 +225,7 @@ impl Related {
                 let (version, definition) = if related.is_built_in() {
                     (related.version.to_owned(), String::new())
                 } else {
-                    let definition = snapshot.definition(related.group, related.kind)?;
+                    let definition = find(related.group, related.kind)?;
                     (served_version(definition, related.version)?, definition.uid.clone())
                 };
                 Some((WatchedVersion { group: related.group, kind: related.kind, version, definition }, related))
@@ -275,8 +271,8 @@ impl Related {
         let mut concerned = state.interests.concerned(version.group, version.kind, metadata);
         if let Some(cache) = state.watched.as_mut().and_then(|watched| watched.get_mut(version)) {
             match owned_object(metadata, resource).filter(|_| exists) {
-                Some((owner, object)) => cache.insert(key(metadata), owner, object),
-                None => cache.remove(&key(metadata)),
+                Some((owner, object)) => cache.insert(Key::of(metadata), owner, object),
+                None => cache.remove(&Key::of(metadata)),
             }
         }
         drop(state);
@@ -296,7 +292,7 @@ impl Related {
             cache.owners.clear();
             for metadata in listed {
                 if let Some((owner, object)) = owned_object(metadata, resource) {
-                    cache.insert(key(metadata), owner, object);
+                    cache.insert(Key::of(metadata), owner, object);
                 }
             }
             cache.is_complete = true;
@@ -318,10 +314,6 @@ impl Related {
         })?;
         Some(Key::new(metadata.namespace.as_deref().unwrap_or_default(), &owner.name))
     }
-}
-
-fn key(metadata: &ObjectMeta) -> Key {
-    Key::new(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
 }
 
 /// Returns an object that was applied for a claimed one, and the uid of that.

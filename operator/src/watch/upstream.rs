@@ -10,22 +10,17 @@ use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use kubefoundry_composition::BUILTIN;
+use kubefoundry_controller_runtime::metrics::Metrics;
+use kubefoundry_controller_runtime::queue::Key;
+use kubefoundry_controller_runtime::watch::{follow, watch_config};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::gateway;
 use kubefoundry_provider::Behavior;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::observation::UpstreamObject;
 use tokio::task::JoinHandle;
 
-use super::{Queues, follow, watch_config};
-use crate::cached_object::CachedObject;
-use crate::runtime::metrics::Metrics;
-use crate::runtime::queue::Key;
-
-/// An object that a provider's controller wrote, and its kind.
-#[derive(Debug)]
-pub(crate) struct UpstreamObject {
-    pub(crate) resource: Arc<ApiResource>,
-    pub(crate) object: CachedObject,
-}
+use super::Queues;
 
 /// A kind to watch, and the provider for which it is watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +99,7 @@ struct ObjectIndex {
 impl ObjectIndex {
     /// Adds or replaces an object, and returns the one before it. An object may change its owner.
     fn insert(&mut self, owned: UpstreamObject) -> Option<Arc<UpstreamObject>> {
-        let key = Key::from_object(&owned.object);
+        let key = Key::of(&owned.object.metadata);
         let owner = owned.object.deployment_uid().map(str::to_owned);
         let before = self.all.insert(key.clone(), Arc::new(owned));
         let old = before.as_ref().and_then(|before| before.object.deployment_uid());
@@ -259,14 +254,14 @@ impl Upstream {
                 }
                 Event::Apply(object) => {
                     let owned = to_cache(object);
-                    let key = Key::from_object(&owned.object);
+                    let key = Key::of(&owned.object.metadata);
                     self.change(&wanted, |objects| {
                         let before = objects.insert(owned);
                         before.into_iter().chain(objects.all.get(&key).cloned()).collect()
                     })
                 }
                 Event::Delete(object) => {
-                    let key = Key::from_object(&object);
+                    let key = Key::of(&object.metadata);
                     self.change(&wanted, |objects| objects.remove(&key).into_iter().collect())
                 }
             };
@@ -338,7 +333,7 @@ impl Upstream {
         } else {
             // The object may occupy the name of one that a deployment needs, and main objects have the deployment's
             // name.
-            let key = Key::from_object(object);
+            let key = Key::of(&object.metadata);
             self.groups.iter().for_each(|group| push_if_known(group, &key));
         }
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{ReportedStatus, empty_status};
 use kubefoundry_deployment::wire::Phase;
-use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
+use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_provider::Status;
 use kubefoundry_provider::status::{Condition, Replicas, UnrecognizedValue, integer_at, text_or_empty};
 use kubefoundry_transform::Endpoint;
@@ -60,17 +60,5 @@ pub(super) fn status_without_resource(deployment: &Value) -> Status {
 /// Returns the conditions of an object; malformed ones are skipped.
 pub(super) fn conditions(object: &Value) -> Vec<Condition> {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    let recognized = conditions.into_iter().flatten().filter_map(|condition| {
-        let text = |field: &str| text_or_empty(condition, field).to_owned();
-        let status = ConditionStatus::VARIANTS.iter().find(|(word, _)| *word == text_or_empty(condition, "/status"));
-        Some(Condition {
-            condition_type: text("/type"),
-            status: status?.1,
-            reason: text("/reason"),
-            message: text("/message"),
-            last_transition_time: Some(text("/lastTransitionTime")).filter(|time| !time.is_empty()),
-            observed_generation: integer_at(condition, "/observedGeneration"),
-        })
-    });
-    recognized.collect()
+    conditions.into_iter().flatten().filter_map(Condition::read).collect()
 }

@@ -39,3 +39,9 @@ string_enum! {
         Unknown = "Unknown",
     }
 }
+
+impl From<bool> for ConditionStatus {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}

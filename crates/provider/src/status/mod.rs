@@ -14,7 +14,7 @@ use serde_json::Value;
 pub use observed::{ObservedObject, ProviderState, StatusSource, deletion_message, integer_at, text_or_empty};
 
 use kubefoundry_deployment::wire::Phase;
-use kubefoundry_kubernetes::wire::ConditionStatus;
+use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
 use kubefoundry_transform::Endpoint;
 
 /// The unified status of a provider's object.
@@ -123,6 +123,22 @@ pub struct Condition {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub observed_generation: Option<i64>,
+}
+
+impl Condition {
+    /// Reads a condition of an object; none if its status is unknown.
+    pub fn read(condition: &Value) -> Option<Self> {
+        let text = |field: &str| text_or_empty(condition, field).to_owned();
+        let status = ConditionStatus::VARIANTS.iter().find(|(word, _)| *word == text_or_empty(condition, "/status"));
+        Some(Self {
+            condition_type: text("/type"),
+            status: status?.1,
+            reason: text("/reason"),
+            message: text("/message"),
+            last_transition_time: Some(text("/lastTransitionTime")).filter(|time| !time.is_empty()),
+            observed_generation: integer_at(condition, "/observedGeneration"),
+        })
+    }
 }
 
 /// A part of a provider's object: a component, a cluster or an application.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Condition, Replicas, Status, StatusError, StatusPart, UnrecognizedValue};
 use kubefoundry_deployment::wire::Phase;
-use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
+use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_transform::Endpoint;
 use kubefoundry_yaml::text::one_line;
 
@@ -97,21 +97,13 @@ impl<'o> ObservedObject<'o> {
             _ => {}
         }
         for (position, condition) in conditions.and_then(Value::as_array).into_iter().flatten().enumerate() {
-            let text = |field: &str| text_or_empty(condition, field).to_owned();
-            let word = condition.get("status").cloned().unwrap_or_default();
-            let known = ConditionStatus::VARIANTS.iter().find(|(known, _)| word.as_str() == Some(known));
-            let Some((_, status)) = known else {
-                self.note_unrecognized(format!("status.conditions[{position}].status"), word);
-                continue;
-            };
-            self.conditions.push(Condition {
-                condition_type: text("/type"),
-                status: *status,
-                reason: text("/reason"),
-                message: text("/message"),
-                last_transition_time: Some(text("/lastTransitionTime")).filter(|time| !time.is_empty()),
-                observed_generation: integer_at(condition, "/observedGeneration"),
-            });
+            match Condition::read(condition) {
+                Some(condition) => self.conditions.push(condition),
+                None => {
+                    let word = condition.get("status").cloned().unwrap_or_default();
+                    self.note_unrecognized(format!("status.conditions[{position}].status"), word);
+                }
+            }
         }
     }
 

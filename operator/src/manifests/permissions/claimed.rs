@@ -1,7 +1,8 @@
 //! The permissions of the roles that are off by default: those on the kinds that their controllers read and write.
 
+use kubefoundry_reconcile::claimed::{Access, ClaimedKind};
+
 use super::{MANAGE, Permission, WATCH, cluster_wide, leader_permissions};
-use crate::reconcile::claimed::{Access, ClaimedKind};
 use crate::role::Role;
 
 const BIND: &[&str] = &["get", "list", "watch", "patch"];

@@ -6,9 +6,9 @@ mod claimed;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::gateway;
 use kubefoundry_provider::Provider;
+use kubefoundry_webhook::{ca_bundle, certificates};
 
 use crate::role::{Role, SELECTOR_LEASE};
-use crate::webhook::{ca_bundle, certificates};
 
 /// The scope of a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

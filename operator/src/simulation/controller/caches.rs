@@ -5,13 +5,13 @@ use std::sync::Arc;
 use kube::core::ApiResource;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_model::select::PriorChoice;
+use kubefoundry_reconcile::decision::{Decision, Rendering};
+use kubefoundry_reconcile::observation::UpstreamObject;
+use kubefoundry_reconcile::provider::ProviderCluster;
+use kubefoundry_reconcile::selector::Registry;
 use serde_json::Value;
 
 use super::Controllers;
-use crate::evaluator::{Decision, Rendering};
-use crate::reconcile::provider::ProviderCluster;
-use crate::reconcile::selector::Registry;
-use crate::watch::UpstreamObject;
 
 /// What a controller knows of providers: two built-in ones with a live controller.
 pub(super) struct SimulatedRegistry<'c> {

@@ -1,5 +1,5 @@
 //! The controllers: what each has observed, and how far its reconciliation is. They run the functions of
-//! [`crate::reconcile`] themselves. As those are pure, a reconciliation is resumed by replaying its answers.
+//! [`kubefoundry_reconcile`] themselves. As those are pure, a reconciliation is resumed by replaying its answers.
 
 mod caches;
 mod observe;
@@ -13,22 +13,22 @@ use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::verdict::{AllowList, Cluster, Verdict};
 use kubefoundry_composition::BUILTIN;
+use kubefoundry_controller_runtime::error::Error;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_model::select::PriorChoice;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::exchange::{Coroutine, Exchange, Progress};
+use kubefoundry_reconcile::memory::{MAX_WATCH_LAG, Memory, Moment};
+use kubefoundry_reconcile::observation::Observation;
+use kubefoundry_reconcile::provider::{self, ProviderObservation};
+use kubefoundry_reconcile::request::{Answer, DeploymentPatch, Request};
+use kubefoundry_reconcile::{Next, core, selector};
 use serde_json::Value;
 
 use super::cluster::{self, Change, DEPLOYMENT, Slot, Slots, Store};
 use super::interner::{Interner, Memo};
 use super::invariants;
 use super::server::NAMESPACE;
-use crate::cached_object::CachedObject;
-use crate::error::Error;
-use crate::reconcile::exchange::{Coroutine, Exchange, Progress};
-use crate::reconcile::memory::{MAX_WATCH_LAG, Memory, Moment};
-use crate::reconcile::observation::Observation;
-use crate::reconcile::provider::{self, ProviderObservation};
-use crate::reconcile::request::{Answer, DeploymentPatch, Request};
-use crate::reconcile::{Next, core, selector};
 use caches::SimulatedRegistry;
 use trace::{outcome, title};
 

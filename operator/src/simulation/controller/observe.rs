@@ -6,17 +6,17 @@ use std::time::Duration;
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::observation::UpstreamObject;
+use kubefoundry_reconcile::observation::{Observation, colleagues};
+use kubefoundry_reconcile::provider::{self, ProviderIdentity, ProviderObservation, ProviderSettings};
+use kubefoundry_reconcile::recreation::RecreationPolicy;
 use serde_json::json;
 
 use super::caches::SimulatedCluster;
 use super::{Controllers, MOMENT, Mistake, Observed, ROLES, Role};
-use crate::cached_object::CachedObject;
-use crate::reconcile::observation::{Observation, colleagues};
-use crate::reconcile::provider::{self, ProviderIdentity, ProviderObservation, ProviderSettings};
-use crate::recreation::RecreationPolicy;
 use crate::simulation::cluster::Store;
 use crate::simulation::server::NOW;
-use crate::watch::UpstreamObject;
 
 impl Controllers {
     pub(super) fn observe(&mut self, store: &Store, id: u32) -> Arc<Observed> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::reconcile::request::{Answer, DeploymentPatch, Mode, Request};
+use kubefoundry_reconcile::request::{Answer, DeploymentPatch, Mode, Request};
 
 /// Formats a request for a trace.
 pub(super) fn title(request: &Request) -> String {

@@ -14,17 +14,17 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::DynamicObject;
 use kube::{Api, Client, Config};
 use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_reconcile::cached_object::CachedObject;
+use kubefoundry_reconcile::recreation::RecreationPolicy;
+use kubefoundry_reconcile::request::{Answer, RequestError};
 use process::Process;
 use serde_json::{Value, json};
 
 use super::steps::{self, Step};
 use super::{EDITOR, Target, USER, View};
-use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::controllers::{Executor, Turns};
 use crate::manifests::InstallPlan;
-use crate::reconcile::request::{Answer, RequestError};
-use crate::recreation::RecreationPolicy;
 use crate::simulation::server::{NAMESPACE, Part};
 
 /// Time for the apiserver to start, and to serve a CRD.
@@ -165,7 +165,7 @@ async fn install(client: &Client, mut crd: Value) {
     crd["spec"].as_object_mut().unwrap().remove("conversion");
     let (name, api) = (
         crd["metadata"]["name"].as_str().unwrap().to_owned(),
-        Api::<DynamicObject>::all_with(client.clone(), &crate::reconcile::provider::resource(&crd)),
+        Api::<DynamicObject>::all_with(client.clone(), &kubefoundry_reconcile::provider::resource(&crd)),
     );
     api.patch(&name, &PatchParams::apply(USER), &Patch::Apply(&crd)).await.unwrap();
     let started = Instant::now();

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use apiserver::RealServer;
 use futures::future::join_all;
 use kubefoundry_deployment::wire::KIND;
+use kubefoundry_reconcile::request::{Answer, RequestError};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -22,7 +23,6 @@ use super::cluster::{DEPLOYMENT, Slots, Store};
 use super::fields;
 use super::scenario::{self, UserStep};
 use super::server::{NAMESPACE, Part};
-use crate::reconcile::request::{Answer, RequestError};
 
 /// The number of sequences, and of the steps in each.
 const SEQUENCES: u8 = 16;

@@ -1,14 +1,14 @@
 //! The steps of a sequence: requests as reconciliations send them, and writes of other clients.
 
 use kube::core::ApiResource;
+use kubefoundry_reconcile::provider;
+use kubefoundry_reconcile::request::{DeploymentPatch, Mode, Request};
+use kubefoundry_reconcile::status::Force;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Target, View};
-use crate::reconcile::provider;
-use crate::reconcile::request::{DeploymentPatch, Mode, Request};
 use crate::simulation::server::{NOW, Part};
-use crate::status::Force;
 
 /// The field managers of controllers.
 const MANAGERS: [&str; 2] = ["kaito-provider", "dynamo-provider"];

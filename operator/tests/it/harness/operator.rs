@@ -24,7 +24,7 @@ impl Default for Options {
             ("--stale-after", "2s"),
             ("--heartbeat-interval", "1s"),
             ("--heartbeat-timeout", "10s"),
-            ("--log", "info,kubefoundry_operator=debug"),
+            ("--log", "info,kubefoundry=debug"),
         ]
         .into_iter()
         .fold(options, |options, (flag, value)| options.flag(flag, value))
