@@ -39,6 +39,7 @@ mod llamastack;
 mod llamastack_crd;
 mod llamastack_merge;
 mod migrate;
+mod native;
 mod past_failures;
 mod patches;
 mod path_literals;

@@ -50,7 +50,7 @@ use kubefoundry_provider::known_images::{self, ImageContents};
 use kubefoundry_provider::metadata;
 use kubefoundry_provider::pod::{self, has_gpus};
 use kubefoundry_provider::{
-    CustomKind, ListKeys, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
+    ListKeys, ObjectKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
 use kubefoundry_transform::{Endpoint, PodPart};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -97,7 +97,7 @@ static INFO: ProviderInfo = ProviderInfo {
     codes: codes::CODES,
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
-    kinds: &[CustomKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
+    kinds: &[ObjectKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
     unsupported_kinds: &[],
     server_defaults: &[ServerDefault { kind: "DynamoGraphDeployment", path: "useAsCompilationCache", value: "false" }],
     list_keys: &[

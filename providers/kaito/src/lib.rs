@@ -40,7 +40,7 @@ use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_provider::draft::{Draft, ImportRefusal, ImportSource, string_at};
 use kubefoundry_provider::starter::{Starter, StarterRequest};
 use kubefoundry_provider::{
-    CustomKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
+    ObjectKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
 use kubefoundry_provider::{metadata, model_alias, pod};
 use kubefoundry_transform::Endpoint;
@@ -78,10 +78,10 @@ static INFO: ProviderInfo = ProviderInfo {
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[
-        CustomKind { group: "kaito.sh", kind: "Workspace", plural: "workspaces" },
-        CustomKind { group: "kaito.sh", kind: "InferenceSet", plural: "inferencesets" },
+        ObjectKind { group: "kaito.sh", kind: "Workspace", plural: "workspaces" },
+        ObjectKind { group: "kaito.sh", kind: "InferenceSet", plural: "inferencesets" },
     ],
-    unsupported_kinds: &[CustomKind { group: "kaito.sh", kind: "MultiRoleInference", plural: "multiroleinferences" }],
+    unsupported_kinds: &[ObjectKind { group: "kaito.sh", kind: "MultiRoleInference", plural: "multiroleinferences" }],
     server_defaults: &[
         ServerDefault { kind: "Workspace", path: "resource.count", value: "1" },
         ServerDefault { kind: "Workspace", path: "inference.preset.accessMode", value: r#""public""# },
