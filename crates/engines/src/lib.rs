@@ -52,7 +52,7 @@ use kubefoundry_deployment::ir::{Deployment, EngineType, Role, RoleEngine, Worke
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_yaml::field_path::FieldPath;
-use profile::EngineProfile;
+pub use profile::EngineProfile;
 
 /// Returns the profile of an engine: the names of its settings.
 pub fn profile(engine: EngineType) -> &'static EngineProfile {

@@ -1,7 +1,7 @@
 //! Engine profiles: the names that each engine has for the settings of a deployment.
 
 /// The names of an engine's settings. Flag names are canonical: long, in kebab-case, without leading dashes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct EngineProfile {
     /// The engine's name in messages: `vLLM`.
     pub display_name: &'static str,
@@ -37,7 +37,7 @@ pub struct EngineProfile {
 }
 
 /// Example values for deployments of an engine. No provider sets these flags itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Examples {
     /// The id of a model that the engine can run.
     pub model: &'static str,
@@ -54,7 +54,7 @@ pub struct Examples {
 }
 
 /// The flags that split a model over GPUs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ParallelismFlags {
     /// The tensor parallel size.
     pub tensor: &'static str,
