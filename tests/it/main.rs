@@ -12,7 +12,7 @@
 )]
 
 mod common;
-#[path = "../../xtask/src/corpus/documents.rs"]
+#[path = "../../tools/corpus/documents.rs"]
 mod documents;
 
 mod actor;

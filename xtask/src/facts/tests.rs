@@ -1,5 +1,7 @@
 //! Tests of the whole task, and of how sources are joined.
 
+use std::fs;
+
 use super::engines::{Engine, Fact};
 use super::source::{self, Record};
 use super::wheel::{Package, Reading};

@@ -1,4 +1,4 @@
-//! `cargo xtask import-corpus FOLDER [--check]`: imports every object of a corpus, renders the result and compares it with
+//! `cargo measure import-corpus FOLDER [--check]`: imports every object of a corpus, renders the result and compares it with
 //! the original, independently of the comparison by which `import` finds the residue.
 //!
 //! The corpus is optional: it holds manifests of other projects and is not part of the repository.
@@ -22,8 +22,7 @@ use kubefoundry_yaml::append_line;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::Failure;
-use crate::generated_files::{refuse_stale_files, write_stale_files};
+use crate::{Failure, broken, workspace};
 
 /// The file that the task writes.
 const PAGE: &str = "docs/import-corpus.md";
@@ -55,13 +54,17 @@ struct Entry {
     unsaid: Vec<String>,
 }
 
-/// Runs the task with its arguments.
-pub(crate) fn run(arguments: &[&str]) -> Result<String, Failure> {
-    let (folder, check) = match arguments {
-        [folder] => (Path::new(folder), false),
-        [folder, "--check"] => (Path::new(folder), true),
-        _ => return Err(Failure::Broken("expected `cargo xtask import-corpus FOLDER [--check]`".to_owned())),
-    };
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The folder with the objects
+    folder: PathBuf,
+    /// Write nothing, fail when the counts differ
+    #[arg(long)]
+    check: bool,
+}
+
+/// Runs the instrument with its options.
+pub(crate) fn run(Options { folder, check }: &Options) -> Result<String, Failure> {
     let mut page = String::from(INTRODUCTION);
     let mut summary = String::new();
     let mut unsaid = Vec::new();
@@ -72,9 +75,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<String, Failure> {
         }));
         describe(group, kinds, &entries, &mut page, &mut summary);
     }
-    let generated = [(PathBuf::from(PAGE), page)];
+    let path = workspace().join(PAGE);
     if !check {
-        write_stale_files(&generated)?;
+        fs::write(&path, &page).map_err(|error| broken(&path, &error))?;
     }
     if !unsaid.is_empty() {
         return Err(Failure::Unmet(format!(
@@ -83,15 +86,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<String, Failure> {
             unsaid.join("\n")
         )));
     }
-    if check {
-        refuse_stale_files(&generated, "import-corpus FOLDER")?;
+    if *check && fs::read_to_string(&path).ok() != Some(page) {
+        return Err(Failure::Unmet(format!("stale, run `cargo measure import-corpus FOLDER`: {PAGE}")));
     }
     Ok(summary)
 }
 
 /// Reads every file of a folder.
 fn read_group(folder: &Path, kinds: &[&str]) -> Result<Vec<Entry>, Failure> {
-    let broken = |error: std::io::Error| Failure::Broken(format!("{}: {error}", folder.display()));
+    let broken = |error: std::io::Error| broken(folder, &error);
     let names = fs::read_dir(folder).map_err(broken)?.map(|file| file.map(|file| file.file_name()));
     let names: BTreeSet<std::ffi::OsString> = names.collect::<Result<_, _>>().map_err(broken)?;
     let mut entries = Vec::new();
@@ -298,6 +301,6 @@ fn share(part: usize, whole: usize) -> String {
 const INTRODUCTION: &str = "\
 # How much of upstream's manifests is imported
 
-Written by `cargo xtask import-corpus FOLDER`; do not edit. [Importing existing objects](import.md) explains the rules by
+Written by `cargo measure import-corpus FOLDER`; do not edit. [Importing existing objects](import.md) explains the rules by
 which an object counts. A file in the list is named by its path in upstream's repository, with `-` for `/`.
 ";

@@ -9,7 +9,6 @@ mod minimize;
 mod test_support;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,6 +17,7 @@ use proptest::strategy::{Strategy, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::Failure;
+use crate::files::workspace;
 use input::Input;
 use test_support::mutation::{Mutation, mutation};
 
@@ -27,21 +27,31 @@ const MAX_INPUT_TIME: Duration = Duration::from_secs(5);
 /// The maximum size of the corpus.
 const MAX_CORPUS_INPUTS: usize = 4000;
 
-/// The parsed options.
-struct FuzzOptions {
-    time: Duration,
-    seed: u64,
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Options {
+    /// The time to try inputs, 1 minute by default
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    minutes: Option<u64>,
+    /// The time to try inputs, in seconds
+    #[arg(long, value_name = "N")]
+    seconds: Option<u64>,
+    /// The start of the sequence of inputs; of the clock by default
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
 }
 
 /// Fuzzes until the time is up or an invariant is broken.
-pub(crate) fn run(options: &[&str]) -> Result<String, Failure> {
-    let options = parse_options(options)?;
+pub(crate) fn run(options: &Options) -> Result<String, Failure> {
+    let minutes = options.minutes.unwrap_or(1).saturating_mul(60);
+    let time = Duration::from_secs(options.seconds.unwrap_or(minutes));
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let seed = options.seed.unwrap_or(since_epoch.as_secs());
     // A panic is caught and reported with its input, so the default message would be noise.
     std::panic::set_hook(Box::new(|_| {}));
     // The worker reports each input before it checks it, so that this thread knows which input hangs.
     let (messages, received) = mpsc::channel();
-    let seed = options.seed;
-    let worker = std::thread::Builder::new().stack_size(8 * 1024 * 1024).spawn(move || run_worker(&options, &messages));
+    let worker =
+        std::thread::Builder::new().stack_size(8 * 1024 * 1024).spawn(move || run_worker(time, seed, &messages));
     worker.map_err(|error| Failure::Broken(format!("cannot start a thread: {error}")))?;
     let mut current: Option<Input> = None;
     loop {
@@ -60,22 +70,6 @@ pub(crate) fn run(options: &[&str]) -> Result<String, Failure> {
     }
 }
 
-fn parse_options(options: &[&str]) -> Result<FuzzOptions, Failure> {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let mut parsed = FuzzOptions { time: Duration::from_secs(60), seed: since_epoch.as_secs() };
-    let mut rest = options.iter();
-    while let Some(option) = rest.next() {
-        let value: Option<u64> = rest.next().and_then(|value| value.parse().ok());
-        match (*option, value) {
-            ("--minutes", Some(minutes)) => parsed.time = Duration::from_secs(minutes.saturating_mul(60)),
-            ("--seconds", Some(seconds)) => parsed.time = Duration::from_secs(seconds),
-            ("--seed", Some(seed)) => parsed.seed = seed,
-            _ => return Err(Failure::Broken(format!("{option}: expected --minutes N, --seconds N or --seed S"))),
-        }
-    }
-    Ok(parsed)
-}
-
 /// A message from the worker to the thread that supervises it.
 enum WorkerMessage {
     Trying(Box<Input>),
@@ -83,15 +77,15 @@ enum WorkerMessage {
     Failed(Box<Input>, String),
 }
 
-fn run_worker(options: &FuzzOptions, messages: &mpsc::Sender<WorkerMessage>) {
+fn run_worker(time: Duration, number: u64, messages: &mpsc::Sender<WorkerMessage>) {
     let mut seed = [0; 32];
-    for (to, from) in seed.iter_mut().zip(options.seed.to_le_bytes()) {
+    for (to, from) in seed.iter_mut().zip(number.to_le_bytes()) {
         *to = from;
     }
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
-    let mut corpus = input::initial_corpus(&root());
+    let mut corpus = input::initial_corpus(workspace());
     let mut signatures: BTreeSet<Vec<String>> = BTreeSet::new();
-    let (end, mut tried) = (Instant::now() + options.time, 0_usize);
+    let (end, mut tried) = (Instant::now() + time, 0_usize);
     while Instant::now() < end {
         let Some(input) = mutated_input(&corpus, &mut runner) else { continue };
         if messages.send(WorkerMessage::Trying(Box::new(input.clone()))).is_err() {
@@ -149,16 +143,11 @@ fn signature(diagnostics: &[Diagnostic]) -> Vec<String> {
 
 /// Saves a failing input in the folder that the tests read.
 fn save_failure(input: &Input, reason: &str, seed: u64) -> Failure {
-    let folder = root().join("testdata/fuzz/failures").join(format!("seed-{seed}"));
+    let folder = workspace().join("testdata/fuzz/failures").join(format!("seed-{seed}"));
     let written = std::fs::create_dir_all(&folder)
         .and_then(|()| input.files.iter().try_for_each(|file| std::fs::write(folder.join(&file.name), &file.bytes)));
     match written {
         Ok(()) => Failure::Unmet(format!("{}: {reason}", folder.display())),
         Err(error) => Failure::Broken(format!("{}: {error}; the input is {input:?}: {reason}", folder.display())),
     }
-}
-
-fn root() -> PathBuf {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask).to_owned()
 }

@@ -18,6 +18,7 @@ use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use crate::Failure;
+use crate::files::{broken, read};
 use facts::Fact;
 use reduced_crd::ReducedCrd;
 
@@ -31,18 +32,37 @@ pub(crate) struct Crd {
     pub(crate) reduced: ReducedCrd,
 }
 
-/// Runs the task with its arguments.
-pub(crate) fn run(arguments: &[&str]) -> Result<String, Failure> {
-    match arguments {
-        [] => write(None),
-        ["--check"] => check(None),
-        ["--crds", folder] => write(Some(Path::new(folder))),
-        ["--crds", folder, "--check"] => check(Some(Path::new(folder))),
-        ["--crds", folder, "--compare"] => compare::run(Path::new(folder)),
-        ["--print", name] => print(name, None),
-        ["--print", name, "--release", release] => print(name, Some(release)),
-        ["--export", folder] => export(Path::new(folder)),
-        _ => Err(Failure::Broken("upstream: unknown arguments; see `cargo xtask help`".to_owned())),
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The folder with dumps of CRDs; a skeleton whose dump is not there stays unchanged
+    #[arg(long, value_name = "FOLDER")]
+    crds: Option<PathBuf>,
+    /// Write nothing, fail when a committed file is stale
+    #[arg(long)]
+    check: bool,
+    /// Check 1,000 mutated objects against the dumps and their skeletons; fail when the results differ
+    #[arg(long, requires = "crds", conflicts_with = "check")]
+    compare: bool,
+    /// Print a skeleton as a CustomResourceDefinition
+    #[arg(long, value_name = "GROUP/KIND", conflicts_with_all = ["crds", "check"])]
+    print: Option<String>,
+    /// The release whose skeleton is printed
+    #[arg(long, requires = "print")]
+    release: Option<String>,
+    /// Write every skeleton as a CustomResourceDefinition
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["crds", "check", "print"])]
+    export: Option<PathBuf>,
+}
+
+/// Runs the task with its options.
+pub(crate) fn run(options: &Options) -> Result<String, Failure> {
+    let crds = options.crds.as_deref();
+    match (&options.print, &options.export, crds) {
+        (Some(name), ..) => print(name, options.release.as_deref()),
+        (_, Some(folder), _) => export(folder),
+        (_, _, Some(folder)) if options.compare => compare::run(folder),
+        _ if options.check => check(crds),
+        _ => write(crds),
     }
 }
 
@@ -87,7 +107,7 @@ fn read_crd(fact: Fact, folder: Option<&Path>) -> Result<Crd, Failure> {
     let path = folder.map(|folder| folder.join(&fact.dump)).filter(|path| path.exists());
     if let Some(path) = path {
         let text = read(&path)?;
-        let reduced = ReducedCrd::from_dump(&parse_definition(&text, &path)?).map_err(|what| unusable(&path, &what))?;
+        let reduced = ReducedCrd::from_dump(&parse_definition(&text, &path)?).map_err(|what| broken(&path, &what))?;
         return Ok(Crd {
             fact,
             sha256: kubefoundry_yaml::fingerprint::sha256(text.as_bytes()),
@@ -130,7 +150,7 @@ pub(crate) fn export(folder: &Path) -> Result<String, Failure> {
         let skeleton = upstream::skeletons().find(is_it);
         let skeleton = skeleton.ok_or_else(|| Failure::Unmet(format!("{} has no skeleton", fact.dump)))?;
         let text = skeleton.to_yaml().map_err(|error| Failure::Broken(error.to_string()))?;
-        files::write_file(&folder.join(&fact.dump), &text)?;
+        crate::files::write(&folder.join(&fact.dump), &text)?;
     }
     Ok(format!("wrote {} CRDs to {}\n", facts.len(), folder.display()))
 }
@@ -148,9 +168,9 @@ fn dump_names(folder: &Path) -> Result<Vec<String>, Failure> {
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let broken = |error: std::io::Error| Failure::Broken(format!("{}: {error}", folder.display()));
-    let entries = fs::read_dir(folder).map_err(broken)?;
-    entries.map(|entry| entry.map(|entry| entry.path()).map_err(broken)).collect()
+    let failed = |error: std::io::Error| broken(folder, error);
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(failed)).collect()
 }
 
 /// Parses a file that contains exactly one CustomResourceDefinition.
@@ -158,27 +178,14 @@ fn parse_definition(text: &str, path: &Path) -> Result<Value, Failure> {
     let limits = yaml::Limits { document_bytes: 64 << 20, nodes: 4_000_000, depth: 100, ..yaml::Limits::default() };
     let parsed = yaml::parse(text, &limits);
     if let Some(failure) = &parsed.failure {
-        return Err(unusable(path, &failure.sentence()));
+        return Err(broken(path, &failure.sentence()));
     }
     let mut crds: Vec<Value> = parsed.documents.iter().map(|document| document.root.to_json()).collect();
     crds.retain(|crd| crd.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition"));
     match crds.pop() {
         Some(crd) if crds.is_empty() => Ok(crd),
-        _ => Err(unusable(path, "expected one CustomResourceDefinition")),
+        _ => Err(broken(path, "expected one CustomResourceDefinition")),
     }
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))
-}
-
-fn unusable(path: &Path, what: &str) -> Failure {
-    Failure::Broken(format!("{}: {what}", path.display()))
-}
-
-fn root() -> PathBuf {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask).to_owned()
 }
 
 #[cfg(test)]

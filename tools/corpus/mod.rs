@@ -1,4 +1,4 @@
-//! `cargo xtask corpus N [--findings] [--out PATH]`: generates a fleet of ModelDeployments for measurements. With
+//! `cargo measure corpus N [--findings] [--out PATH]`: generates a fleet of ModelDeployments for measurements. With
 //! `--foreign` it generates files that contain none.
 
 mod documents;
@@ -6,9 +6,9 @@ mod findings;
 mod foreign;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::Failure;
+use super::{Failure, broken};
 
 pub(super) use documents::documents as quiet;
 pub(super) use findings::documents as with_findings;
@@ -19,24 +19,29 @@ type Generator = fn(std::ops::Range<usize>) -> String;
 /// The number of documents in each file of a folder. The command line reads files of at most 64 MiB.
 const DOCUMENTS_PER_FILE: usize = 10_000;
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The number of documents, or of files with --foreign
+    count: usize,
+    /// Documents with 1.5 findings each instead of 0.2
+    #[arg(long)]
+    findings: bool,
+    /// Files that contain no ModelDeployment, in a folder
+    #[arg(long, requires = "out", conflicts_with = "findings")]
+    foreign: bool,
+    /// The file to write, or an existing folder for files of 10,000 documents
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+}
+
 /// Writes the documents to a file, or to files of 10,000 in an existing folder. Without a path it returns them.
-pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
-    let expected = "expected `cargo xtask corpus N [--findings] [--out PATH]` or `corpus N --foreign --out FOLDER`, N being a number";
-    let usage = || Failure::Broken(expected.to_owned());
-    if let [count, "--foreign", "--out", folder] = arguments {
-        return write_foreign_files(count.parse().map_err(|_| usage())?, Path::new(folder));
-    }
-    let (count, options) = arguments.split_first().ok_or_else(usage)?;
-    let (generate, options): (Generator, _) = match options {
-        ["--findings", options @ ..] => (with_findings, options),
-        options => (quiet, options),
+pub(super) fn run(options: &Options) -> Result<String, Failure> {
+    let Options { count, findings, foreign, ref out } = *options;
+    let generate: Generator = if findings { with_findings } else { quiet };
+    let path = match out {
+        Some(folder) if foreign => return write_foreign_files(count, folder),
+        path => path.as_deref(),
     };
-    let path = match options {
-        [] => None,
-        ["--out", path] => Some(Path::new(path)),
-        _ => return Err(usage()),
-    };
-    let count: usize = count.parse().map_err(|_| usage())?;
     let Some(path) = path else { return Ok(generate(0..count)) };
     if path.is_dir() {
         for start in (0..count).step_by(DOCUMENTS_PER_FILE) {
@@ -50,7 +55,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))
+    fs::write(path, text).map_err(|error| broken(path, &error))
 }
 
 /// Writes files without a ModelDeployment to a folder.

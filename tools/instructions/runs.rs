@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{Failure, corpus, upstream};
+use crate::{Failure, broken as write_failure, corpus};
+use kubefoundry_crd::upstream;
 
 /// A run of a program.
 pub(super) struct Run {
@@ -74,7 +75,7 @@ impl Run {
             RunInput::ExampleWithCrds => {
                 let crds = folder.join("crds");
                 fs::create_dir_all(&crds).map_err(|error| write_failure(&crds, &error))?;
-                upstream::export(&crds)?;
+                write_crds(&crds)?;
                 vec!["render".to_owned(), "--crds".to_owned(), crds.display().to_string(), example()]
             }
             RunInput::Quiet(command) => {
@@ -108,8 +109,13 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<String, Failure> {
     Ok(path.display().to_string())
 }
 
-fn write_failure(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Broken(format!("{}: {error}", path.display()))
+/// Writes every skeleton as a CustomResourceDefinition.
+fn write_crds(folder: &Path) -> Result<(), Failure> {
+    for (number, skeleton) in upstream::skeletons().enumerate() {
+        let text = skeleton.to_yaml().map_err(|error| Failure::Broken(error.to_string()))?;
+        write(folder, &format!("{number:03}.yaml"), &text)?;
+    }
+    Ok(())
 }
 
 /// Returns a stream of documents as the items of a ResourceList.

@@ -1,4 +1,4 @@
-//! `cargo xtask instructions`: counts the instructions of fixed runs with callgrind and compares them with
+//! `cargo measure instructions`: counts the instructions of fixed runs with callgrind and compares them with
 //! `benches/instructions.toml`.
 //!
 //! Counts do not depend on the load of the machine or the speed of its clock, so a limit of two percent holds anywhere
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Failure;
+use super::{Failure, workspace};
 use kubefoundry_yaml::append_line;
 use runs::{Invocation, RUNS, Run};
 
@@ -20,13 +20,17 @@ const MAX_INCREASE_PERCENT: u64 = 2;
 /// The recorded counts, from the repository's root.
 const RECORD: &str = "benches/instructions.toml";
 
-/// The parsed options.
-struct Options {
-    /// The folder with `kubefoundry` and `kubefoundry-fn`.
-    programs: PathBuf,
-    update: bool,
-    /// Measure only the runs whose names contain this text.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Measure only the runs whose names contain this text
+    #[arg(default_value = "")]
     filter: String,
+    /// The folder with `kubefoundry` and `kubefoundry-fn`
+    #[arg(long, value_name = "FOLDER", default_value = "target/release")]
+    programs: PathBuf,
+    /// Write the counts to benches/instructions.toml
+    #[arg(long)]
+    update: bool,
 }
 
 /// The count of a run, and the one that is recorded for it.
@@ -56,9 +60,8 @@ impl Count {
 }
 
 /// Measures every run, and compares the counts with the recorded ones or records them.
-pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
-    let options = parse_options(arguments)?;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."));
+pub(super) fn run(options: &Options) -> Result<String, Failure> {
+    let root = workspace();
     let record_path = root.join(RECORD);
     let record = match fs::read_to_string(&record_path) {
         Ok(record) => record,
@@ -90,26 +93,6 @@ pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
         return Ok(table(&counts));
     }
     compare(&counts)
-}
-
-fn parse_options(arguments: &[&str]) -> Result<Options, Failure> {
-    let mut options = Options { programs: PathBuf::from("target/release"), update: false, filter: String::new() };
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        match (*argument, rest.as_slice()) {
-            ("--update", _) => options.update = true,
-            ("--programs", [folder, ..]) => {
-                options.programs = PathBuf::from(folder);
-                rest.next();
-            }
-            (filter, _) if !filter.starts_with('-') => filter.clone_into(&mut options.filter),
-            _ => {
-                let expected = "expected `cargo xtask instructions [FILTER] [--programs FOLDER] [--update]`";
-                return Err(Failure::Broken(expected.to_owned()));
-            }
-        }
-    }
-    Ok(options)
 }
 
 /// Returns whether this CPU has the features with which the counts were recorded. String searches choose their code by
@@ -219,11 +202,11 @@ fn compare(counts: &[Count]) -> Result<String, Failure> {
         let names = worse.join(", ");
         return Err(Failure::Unmet(format!(
             "{text}{names}: more than {MAX_INCREASE_PERCENT} % above {RECORD}; make it cheaper, or give the reason in the \
-             commit that runs `cargo xtask instructions --update`"
+             commit that runs `cargo measure instructions --update`"
         )));
     }
     if counts.iter().any(Count::is_better) {
-        text.push_str("some runs are cheaper than recorded: run `cargo xtask instructions --update`\n");
+        text.push_str("some runs are cheaper than recorded: run `cargo measure instructions --update`\n");
     }
     Ok(text)
 }

@@ -9,45 +9,58 @@ mod krew;
 mod nfpm;
 mod provenance;
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::Failure;
+use crate::files::write;
 use archive::Archive;
 use description::Description;
 use kubefoundry_yaml::append_line;
+use provenance::Origin;
 
-const EXPECTED: &str = "expected `cargo xtask packages labels --commit COMMIT`, `… nfpm FOLDER --architecture NAME --time \
-                        TIME` or `… describe FOLDER --commit COMMIT --builder URI [--tag TAG] [--parameter NAME=VALUE]…`";
+/// What the packages of a release say about themselves.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Part {
+    /// Print the labels of an image
+    Labels {
+        /// The commit that is built
+        #[arg(long)]
+        commit: String,
+    },
+    /// Print the configuration with which nfpm packs the files of an unpacked archive for Debian and RPM
+    Nfpm {
+        /// The folder with the files
+        folder: PathBuf,
+        /// The name of the architecture
+        #[arg(long, value_name = "NAME")]
+        architecture: String,
+        /// The time of the files
+        #[arg(long)]
+        time: String,
+    },
+    /// Write what belongs to the packages in a folder: the krew manifest, the formula for Homebrew, the provenance
+    /// (in-toto, SLSA) and SHA256SUMS
+    Describe {
+        /// The folder with the packages
+        folder: PathBuf,
+        #[command(flatten)]
+        origin: Origin,
+    },
+}
 
-pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
-    let expected = || Failure::Broken(EXPECTED.to_owned());
+pub(super) fn run(part: &Part) -> Result<String, Failure> {
     let description = description::read()?;
-    match arguments {
-        ["labels", "--commit", commit] => Ok(labels(&description, commit)),
-        ["nfpm", folder, "--architecture", architecture, "--time", time] => {
-            nfpm::configuration(&description, Path::new(folder), architecture, time)
-        }
-        ["describe", folder, "--commit", commit, "--builder", builder, rest @ ..] => {
-            let (tag, parameters) = match rest {
-                ["--tag", tag, parameters @ ..] => (Some(*tag), parameters),
-                parameters => (None, parameters),
-            };
-            let parameters = pairs(parameters).ok_or_else(expected)?;
-            let origin = provenance::Origin { commit, tag, builder, parameters };
-            describe(&description, Path::new(folder), &origin)
-        }
-        _ => Err(expected()),
+    match part {
+        Part::Labels { commit } => Ok(labels(&description, commit)),
+        Part::Nfpm { folder, architecture, time } => nfpm::configuration(&description, folder, architecture, time),
+        Part::Describe { folder, origin } => describe(&description, folder, origin),
     }
 }
 
-/// Reads `--parameter NAME=VALUE`, any number of times.
-fn pairs<'a>(arguments: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
-    let chunks = arguments.chunks(2).map(|chunk| match chunk {
-        ["--parameter", pair] => pair.split_once('='),
-        _ => None,
-    });
-    chunks.collect()
+/// Reads `NAME=VALUE`.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// The labels of the images, one `NAME=VALUE` on each line.
@@ -70,7 +83,7 @@ fn labels(description: &Description, commit: &str) -> String {
 
 /// Writes the manifest for krew and the formula for Homebrew, both of which name the archives in a folder, and then the
 /// provenance and the checksums of everything there.
-fn describe(description: &Description, folder: &Path, origin: &provenance::Origin<'_>) -> Result<String, Failure> {
+fn describe(description: &Description, folder: &Path, origin: &Origin) -> Result<String, Failure> {
     let archives = archive::find(folder, description)?;
     if archives.is_empty() {
         return Err(Failure::Broken(format!("{}: no archive of version {}", folder.display(), description.version)));
@@ -87,14 +100,6 @@ fn describe(description: &Description, folder: &Path, origin: &provenance::Origi
     write(&folder.join(provenance::file_name(description)), &statement)?;
     write(&folder.join(checksums::FILE), &checksums::lines(&checksums::digests(folder)?))?;
     Ok(format!("{} archives, {} other files: described in {}\n", archives.len(), files.len(), folder.display()))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| broken(path, &error))
-}
-
-fn broken(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::Broken(format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
-use crate::generated_files::{refuse_stale_files, write_stale_files};
+use crate::files::{refuse_stale, workspace, write_stale};
 use delta::Facts;
 use kubefoundry_yaml::{append, append_line};
 use store::Store;
@@ -33,56 +33,35 @@ const DATA_FOLDER: &str = "crates/engines/src/flags/data";
 /// The maximum size of all tables together, because the program embeds them.
 const MAX_TABLE_BYTES: usize = 400_000;
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Write nothing, fail when a committed table is stale or a file of facts was changed by hand
+    #[arg(long, conflicts_with = "engine")]
+    check: bool,
+    /// Read the flags of a package from a wheel and add them to the facts; needs Python 3.11
+    #[arg(long, value_name = "PACKAGE", value_parser = PACKAGES.to_vec(), requires = "version")]
+    engine: Option<String>,
+    /// The version of the package
+    #[arg(long, requires = "engine")]
+    version: Option<String>,
+    /// The wheel; one that pip downloads by default
+    #[arg(long, value_name = "FILE", requires = "engine")]
+    wheel: Option<String>,
+    /// Write nothing, fail when the facts say something else than the wheel
+    #[arg(long, requires = "engine")]
+    compare: bool,
+}
+
 /// Runs the task with its options.
-pub(crate) fn run(options: &[&str]) -> Result<String, Failure> {
-    match options {
-        [] => write(workspace()),
-        ["--check"] => check(workspace()),
-        _ => {
-            let Request { package, version, file, is_comparison } = Request::parse(options).map_err(Failure::Broken)?;
-            let reading = read_wheel(package, version, file)?;
-            let act = if is_comparison { compare } else { add };
+pub(crate) fn run(options: &Options) -> Result<String, Failure> {
+    match (&options.engine, &options.version) {
+        (Some(package), Some(version)) => {
+            let reading = read_wheel(package, version, options.wheel.as_deref())?;
+            let act = if options.compare { compare } else { add };
             act(workspace(), package, version, &reading)
         }
-    }
-}
-
-/// A request to read one wheel.
-struct Request<'a> {
-    package: &'a str,
-    version: &'a str,
-    /// A local wheel; without one, pip downloads it.
-    file: Option<&'a str>,
-    /// Whether to compare the wheel with the committed facts instead of adding it to them.
-    is_comparison: bool,
-}
-
-impl<'a> Request<'a> {
-    fn parse(options: &[&'a str]) -> Result<Self, String> {
-        let (mut package, mut version, mut file, mut is_comparison) = (None, None, None, false);
-        let mut options = options.iter();
-        while let Some(&option) = options.next() {
-            let value = match option {
-                "--engine" => &mut package,
-                "--version" => &mut version,
-                "--wheel" => &mut file,
-                "--compare" => {
-                    is_comparison = true;
-                    continue;
-                }
-                _ => return Err(format!("flags: unknown option `{option}`")),
-            };
-            *value = Some(*options.next().ok_or_else(|| format!("flags: `{option}` needs a value"))?);
-        }
-        match (package, version) {
-            (Some(package), Some(version)) if PACKAGES.contains(&package) => {
-                Ok(Self { package, version, file, is_comparison })
-            }
-            (Some(package), Some(_)) => {
-                Err(format!("flags: unknown engine `{package}`, expected one of {}", PACKAGES.join(", ")))
-            }
-            _ => Err("flags: --engine and --version belong together".to_owned()),
-        }
+        _ if options.check => check(workspace()),
+        _ => write(workspace()),
     }
 }
 
@@ -101,13 +80,13 @@ fn read_wheel(package: &str, version: &str, file: Option<&str>) -> Result<Readin
 
 /// Writes every stale table.
 fn write(root: &Path) -> Result<String, Failure> {
-    write_stale_files(&generate(root)?)
+    write_stale(&generate(root)?)
 }
 
 /// Fails if a file of facts has a wrong hash, or if [`write`] would change a table.
 fn check(root: &Path) -> Result<String, Failure> {
     let generated = generate(root)?;
-    refuse_stale_files(&generated, "flags")?;
+    refuse_stale(&generated, "flags")?;
     Store::new(root).pins()?;
     let bytes: usize = generated.iter().map(|(_, text)| text.len()).sum();
     if bytes > MAX_TABLE_BYTES {
@@ -201,11 +180,6 @@ fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
 fn table(name: &str) -> Result<&'static Table, Failure> {
     let found = TABLES.iter().find(|table| table.name == name);
     found.ok_or_else(|| Failure::Broken(format!("the extractor found a table `{name}` that xtask does not know")))
-}
-
-fn workspace() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here)
 }
 
 #[cfg(test)]
