@@ -20,6 +20,7 @@ pub(crate) mod preset;
 mod runner;
 mod serving_pods;
 mod settings;
+mod start_command;
 mod starter;
 mod status;
 mod support;
@@ -310,7 +311,7 @@ fn assemble(
         KaitoKind::InferenceSet => {
             let service = format!("{name}-inference");
             let selector = serving_pods::labels(kind, name);
-            manifests.push(kubefoundry_kubernetes::pod::http_service(&service, selector, 80, template::PORT));
+            manifests.push(kubefoundry_kubernetes::pod::http_service(&service, selector, 80, start_command::PORT));
             let has_resource = instance_type.is_some() || partition.is_some();
             let resource = has_resource.then_some(InferenceSetResource { instance_type, partition });
             let spec = InferenceSet {

@@ -135,7 +135,7 @@ impl Provider for KubeRay {
         let service = format!("{name}-serve-svc");
         Some(Translation {
             manifests,
-            endpoint: Some(Endpoint { service, port: head::SERVE_PORT }),
+            endpoint: Some(Endpoint { service, port: serving_pods::SERVE_PORT }),
             gateway_backend: serving_pods::gateway_backend(deployment),
         })
     }
