@@ -95,12 +95,18 @@ fn every_provider_is_complete() {
             "INFO.crd_versions must name the CRD versions that are written",
         );
         require(!info.kinds.is_empty(), "src/lib.rs", "INFO.kinds must name the kinds of its main objects");
-        for ObjectKind { group, kind, .. } in info.kinds {
+        for own @ ObjectKind { group, kind, .. } in info.kinds {
             let served = info.crd_versions.iter().any(|version| version.split('/').next() == Some(group));
             require(
                 served,
                 "src/lib.rs",
                 &format!("INFO.kinds has group {group} of {kind}, INFO.crd_versions has not"),
+            );
+            let foreign = serde_json::json!({"apiVersion": info.crd_versions.first(), "kind": kind});
+            require(
+                own.is_custom() || !provider.owns(&foreign),
+                "src/lib.rs",
+                &format!("owns() must refuse a {kind} that the provider has not made"),
             );
             let known = info.behaviors.iter().any(|row| row.kind == *kind);
             require(

@@ -14,7 +14,7 @@ use crate::files::broken;
 
 /// What the files were built from, and by whom.
 #[derive(Debug, clap::Args)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     /// The commit that was built
     #[arg(long)]
     pub(super) commit: String,
