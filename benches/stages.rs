@@ -1,7 +1,7 @@
 //! Measures the time of each stage per document of the corpus: `cargo bench`. The figures are in docs/performance.md.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "../xtask/src/corpus/documents.rs"]
+#[path = "../tools/corpus/documents.rs"]
 mod documents;
 
 use divan::counter::{BytesCount, ItemsCount};

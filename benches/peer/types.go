@@ -1,6 +1,6 @@
 package main
 
-// ModelDeployment has the fields that the corpora of `cargo xtask corpus` use.
+// ModelDeployment has the fields that the corpora of `cargo measure corpus` use.
 type ModelDeployment struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`

@@ -12,7 +12,7 @@
 )]
 
 mod common;
-#[path = "../../xtask/src/corpus/documents.rs"]
+#[path = "../../tools/corpus/documents.rs"]
 mod documents;
 
 mod actor;
@@ -40,6 +40,7 @@ mod llamastack;
 mod llamastack_crd;
 mod llamastack_merge;
 mod migrate;
+mod native;
 mod past_failures;
 mod patches;
 mod path_literals;

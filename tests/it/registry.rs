@@ -14,7 +14,7 @@ use kubefoundry_engines::profile::BooleanSetting;
 use kubefoundry_engines::{flags, profile};
 use kubefoundry_kubernetes::wire::StringEnum;
 use kubefoundry_model::rule_environment;
-use kubefoundry_provider::CustomKind;
+use kubefoundry_provider::ObjectKind;
 use kubefoundry_provider::support;
 
 /// No id or name of a code is used twice, and ids have the form KFnnnn.
@@ -95,12 +95,18 @@ fn every_provider_is_complete() {
             "INFO.crd_versions must name the CRD versions that are written",
         );
         require(!info.kinds.is_empty(), "src/lib.rs", "INFO.kinds must name the kinds of its main objects");
-        for CustomKind { group, kind, .. } in info.kinds {
+        for own @ ObjectKind { group, kind, .. } in info.kinds {
             let served = info.crd_versions.iter().any(|version| version.split('/').next() == Some(group));
             require(
                 served,
                 "src/lib.rs",
                 &format!("INFO.kinds has group {group} of {kind}, INFO.crd_versions has not"),
+            );
+            let foreign = serde_json::json!({"apiVersion": info.crd_versions.first(), "kind": kind});
+            require(
+                own.is_custom() || !provider.owns(&foreign),
+                "src/lib.rs",
+                &format!("owns() must refuse a {kind} that the provider has not made"),
             );
             let known = info.behaviors.iter().any(|row| row.kind == *kind);
             require(
@@ -141,7 +147,8 @@ fn every_provider_is_complete() {
         if let Err(problem) = testing(name) {
             missing.push(problem.clone());
         }
-        for CustomKind { group, kind, .. } in info.kinds {
+        // Argo CD has health scripts of its own for the kinds of Kubernetes.
+        for ObjectKind { group, kind, .. } in info.kinds.iter().filter(|kind| kind.is_custom()) {
             if !health.contains(&format!("  resource.customizations.health.{group}_{kind}: |")) {
                 missing.push(format!(
                     "deploy/argocd/argocd-cm-patch.yaml: has no health script for {group}_{kind}; write one, and rows for \

@@ -8,59 +8,38 @@
 //! ```
 //! Providers add the flags of their stack with [`Invocation::set_default`]; a flag that the user set wins.
 
-mod chat_parsers;
-mod checkpoint;
-mod config_keys;
-mod draft_model;
-mod engine_args;
-mod engine_support;
-mod expert_parallelism;
-mod exposed_secrets;
-mod flag_value;
+mod arguments;
+mod checks;
 pub mod flags;
-mod host_memory;
-mod imported_command;
-mod imported_flags;
-mod imported_script;
+mod imported;
 mod invocation;
 mod launcher;
-mod llamacpp;
-mod lookup;
-mod model_facts;
-mod model_fit;
 mod parallelism;
 pub mod profile;
-mod refused_flags;
-mod sglang;
-mod shared_settings;
-mod trtllm;
 mod typed_fields;
-mod unknown_flags;
-mod user_flags;
-mod vllm;
 
-pub use imported_command::{CommandLine, CommandWord, UnreadableScript, script_item};
-pub use imported_flags::{ImportedFlag, flags_from_argv, flags_from_keywords};
-pub use imported_script::expand_variables;
+pub use arguments::user_flags::looks_like_flag;
+pub use checks::shared_settings::check_shared_settings;
+pub use imported::command::{CommandLine, CommandWord, script_item};
+pub use imported::flags::{ImportedFlag, flags_from_argv, flags_from_keywords};
+pub use imported::script::{UnreadableScript, expand_variables};
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
 pub use launcher::{Charset, ConfigKeys, Launcher, Parser, RefusedFlag, SeparateValues, ServerFlagRefusal, ValueForm};
-pub use shared_settings::check_shared_settings;
-pub use user_flags::looks_like_flag;
 
 use kubefoundry_deployment::hardware::find_gpu;
 use kubefoundry_deployment::ir::{Deployment, EngineType, Role, RoleEngine, Worker};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_yaml::field_path::FieldPath;
-use profile::EngineProfile;
+pub use profile::EngineProfile;
 
 /// Returns the profile of an engine: the names of its settings.
 pub fn profile(engine: EngineType) -> &'static EngineProfile {
     match engine {
-        EngineType::Vllm => &vllm::PROFILE,
-        EngineType::Sglang => &sglang::PROFILE,
-        EngineType::Trtllm => &trtllm::PROFILE,
-        EngineType::Llamacpp => &llamacpp::PROFILE,
+        EngineType::Vllm => &profile::vllm::PROFILE,
+        EngineType::Sglang => &profile::sglang::PROFILE,
+        EngineType::Trtllm => &profile::trtllm::PROFILE,
+        EngineType::Llamacpp => &profile::llamacpp::PROFILE,
     }
 }
 
@@ -90,7 +69,7 @@ pub fn resolve_program(
     findings: &mut Findings<'_>,
 ) -> Invocation {
     let mut invocation = Invocation::new(launcher.separate_values);
-    engine_args::add_program_args(arguments, path, launcher, &mut invocation, findings);
+    arguments::engine_args::add_program_args(arguments, path, launcher, &mut invocation, findings);
     invocation
 }
 
@@ -106,7 +85,7 @@ pub fn describe_workers(deployment: &Deployment, launcher: &Launcher, findings: 
         let (invocation, are_sizes_valid) = resolve_settings(deployment, worker, launcher, findings);
         let gpu = find_gpu(deployment, worker, launcher.instance_type.as_deref());
         let is_split_known = are_sizes_valid && launcher.splits_model;
-        model_fit::describe_worker(gpu.as_deref(), worker, deployment, profile, &invocation, is_split_known)
+        checks::model_fit::describe_worker(gpu.as_deref(), worker, deployment, profile, &invocation, is_split_known)
     };
     // Decisions of all deployments are kept, so none keeps more memory than it needs.
     let mut described: Vec<WorkerFit> = workers.map(describe).collect();
@@ -125,10 +104,10 @@ fn resolve_settings(
     let mut invocation = Invocation::new(launcher.separate_values);
     typed_fields::add_typed_fields(deployment, profile, launcher, &mut invocation, findings);
     for argument in &invocation.arguments {
-        flag_value::is_acceptable(argument, launcher, findings);
+        arguments::flag_value::is_acceptable(argument, launcher, findings);
     }
-    engine_args::add_engine_args(deployment, worker, profile, launcher, &mut invocation, findings);
-    let model = model_facts::applicable_facts(deployment, &invocation);
+    arguments::engine_args::add_engine_args(deployment, worker, profile, launcher, &mut invocation, findings);
+    let model = checks::model_facts::applicable_facts(deployment, &invocation);
     let errors = findings.error_count();
     parallelism::resolve_parallelism(worker, model, profile, launcher, &mut invocation, findings);
     (invocation, findings.error_count() == errors)
@@ -144,37 +123,37 @@ fn check_settings(
     findings: &mut Findings<'_>,
 ) {
     let profile = profile(deployment.engine.kind);
-    let model = model_facts::applicable_facts(deployment, invocation);
+    let model = checks::model_facts::applicable_facts(deployment, invocation);
     let gpu = model.and_then(|_| find_gpu(deployment, worker, launcher.instance_type.as_deref()));
     // Flags of its own can give the second role what the first does not have.
     let is_first = worker.role != Role::Decode || worker.engine != RoleEngine::default();
     if is_first {
-        chat_parsers::check_tool_choice(profile, launcher, invocation, findings);
+        checks::chat_parsers::check_tool_choice(profile, launcher, invocation, findings);
         if are_sizes_valid {
-            expert_parallelism::check_experts(model, profile, launcher, invocation, findings);
+            checks::expert_parallelism::check_experts(model, profile, launcher, invocation, findings);
         }
     }
     let Some(model) = model else { return };
     if is_first {
-        model_facts::check_context(model, deployment, profile, invocation, findings);
-        engine_support::check_architecture(model, deployment, profile, launcher, invocation, findings);
+        checks::model_facts::check_context(model, deployment, profile, invocation, findings);
+        checks::engine_support::check_architecture(model, deployment, profile, launcher, invocation, findings);
         if let Some(gpu) = &gpu {
-            engine_support::check_capability(model, gpu, profile, launcher, invocation, findings);
+            checks::engine_support::check_capability(model, gpu, profile, launcher, invocation, findings);
         }
-        chat_parsers::check_formats(model, launcher, invocation, findings);
-        checkpoint::check_quantization(model, profile, launcher, invocation, findings);
-        checkpoint::check_dtype(model, profile, launcher, invocation, findings);
+        checks::chat_parsers::check_formats(model, launcher, invocation, findings);
+        checks::checkpoint::check_quantization(model, profile, launcher, invocation, findings);
+        checks::checkpoint::check_dtype(model, profile, launcher, invocation, findings);
         if are_sizes_valid {
-            draft_model::check_draft_model(model, profile, launcher, invocation, findings);
+            checks::draft_model::check_draft_model(model, profile, launcher, invocation, findings);
         }
     }
     // A program that chooses the GPUs chooses the memory and the parallel sizes as well.
     if !launcher.splits_model {
         return;
     }
-    host_memory::check_host_memory(model, deployment.engine.kind, worker, findings);
+    checks::host_memory::check_host_memory(model, deployment.engine.kind, worker, findings);
     let is_split_known = are_sizes_valid && profile.parallelism.is_some() && worker.gpu_count.value > 0;
     if let Some(gpu) = gpu.filter(|_| is_split_known) {
-        model_fit::check_fit(model, &gpu, worker, deployment, profile, invocation, findings);
+        checks::model_fit::check_fit(model, &gpu, worker, deployment, profile, invocation, findings);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Launcher;
 use super::invocation::{Argument, ArgumentValue, Invocation, Parallelism};
-use super::model_facts::{EXPERT_PARALLEL_FLAGS, TensorParallelism, check_tensor_parallelism};
 use super::profile::{EngineProfile, ParallelismFlags};
+use crate::checks::model_facts::{EXPERT_PARALLEL_FLAGS, TensorParallelism, check_tensor_parallelism};
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::ir::Worker;
 use kubefoundry_deployment::wire::ModelDeployment;

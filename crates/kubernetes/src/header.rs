@@ -7,6 +7,53 @@ use kubefoundry_yaml::Node;
 
 use crate::api_group::ApiGroup;
 
+/// The API groups that Kubernetes itself serves. Others below `k8s.io`, such as those of Gateways, are defined by CRDs.
+const BUILTIN_GROUPS: &[&str] = &[
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
+/// Returns the group of an `apiVersion`, which is empty for the core group.
+///
+/// ```
+/// use kubefoundry_kubernetes::header::group_of;
+/// assert_eq!((group_of("apps/v1"), group_of("v1")), ("apps", ""));
+/// ```
+pub fn group_of(api_version: &str) -> &str {
+    api_version.rsplit_once('/').map_or("", |(group, _)| group)
+}
+
+/// Returns whether Kubernetes itself defines the kinds of an API group, and no CRD.
+///
+/// ```
+/// use kubefoundry_kubernetes::header::is_builtin_group;
+/// assert!(is_builtin_group("") && is_builtin_group("apps") && is_builtin_group("networking.k8s.io"));
+/// assert!(!is_builtin_group("ray.io") && !is_builtin_group("gateway.networking.k8s.io"));
+/// ```
+pub fn is_builtin_group(group: &str) -> bool {
+    BUILTIN_GROUPS.contains(&group)
+}
+
 /// The identifying fields of a document.
 ///
 /// Inputs, decisions and findings keep a header after the document is dropped. The strings are reference-counted so
@@ -39,7 +86,7 @@ impl Header {
 
     /// Returns the API group. It is empty for the core group.
     pub fn group(&self) -> &str {
-        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
+        group_of(&self.api_version)
     }
 
     /// Returns the reference by which findings name the object.

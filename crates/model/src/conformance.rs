@@ -4,21 +4,23 @@
 use super::gateway;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::header::{group_of, is_builtin_group};
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_provider::Provider;
+use kubefoundry_provider::{ObjectKind, Provider};
 use kubefoundry_transform::{GroupKind, InstalledSchemas, PatchedObject, RunContext, SchemaCheck};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Returns the kinds that a provider's CRDs define, sorted.
 pub fn crd_kinds(provider: &dyn Provider) -> Vec<GroupKind> {
-    let mut kinds: Vec<GroupKind> = provider.info().kinds.iter().map(|crd| (crd.group, crd.kind)).collect();
+    let mut kinds: Vec<GroupKind> =
+        provider.info().kinds.iter().filter(|kind| kind.is_custom()).map(ObjectKind::group_kind).collect();
     kinds.sort_unstable();
     kinds
 }
 
 /// Chooses the CRD version to write: the one in the options; or the one that the cluster stores, or else the provider's
-/// first that it serves; or, where the cluster's CRDs are unknown, the default for the runtime. Returns `None` after
-/// reporting that the cluster serves none.
+/// first that it serves; or, where the cluster's CRDs are unknown or none defines its kinds, the default for the
+/// runtime. Returns `None` after reporting that the cluster serves none.
 pub fn choose_crd_version(
     provider: &'static dyn Provider,
     context: &RunContext<'_>,
@@ -29,11 +31,11 @@ pub fn choose_crd_version(
     let wanted =
         context.crd_versions.get(provider.name()).map(String::as_str).filter(|crd_version| *crd_version != "auto");
     let wanted = wanted.or_else(|| default.filter(|_| !context.schemas_choose_crd_version));
-    let Some(schemas) = context.schemas else {
+    let kinds = crd_kinds(provider);
+    let Some(schemas) = context.schemas.filter(|_| !kinds.is_empty()) else {
         // An unusable CRD dump already has an error. The default version lets the run find the other mistakes too.
         return wanted.or(default).map(str::to_owned);
     };
-    let kinds = crd_kinds(provider);
     let served = if let Some(crd_version) = wanted {
         Some(crd_version).filter(|crd_version| schemas.serves(&kinds, crd_version))
     } else {
@@ -58,8 +60,9 @@ pub(crate) fn check_manifests(
     findings: &mut Findings<'_>,
 ) -> Option<String> {
     let mut fingerprint = None;
-    // Objects of the core group are not defined by CRDs.
-    for (position, manifest) in manifests.iter().enumerate().filter(|(_, it)| it.api_version.contains('/')) {
+    // No CRD defines the kinds of Kubernetes itself.
+    let is_custom = |manifest: &Manifest| !is_builtin_group(group_of(&manifest.api_version));
+    for (position, manifest) in manifests.iter().enumerate().filter(|(_, manifest)| is_custom(manifest)) {
         let patched = patched.iter().find(|patched| patched.position == position);
         match schemas.check(manifest, patched, findings) {
             SchemaCheck::Checked(schema) => fingerprint = Some(schema),

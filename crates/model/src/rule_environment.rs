@@ -14,35 +14,54 @@ use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The fields of `spec` that are bound even if they are not written. [`Binding::bind_defaults`] binds each of them.
-const ALWAYS_BOUND: &[&str] = &[
-    "model",
-    "model.id",
-    "model.servedName",
-    "model.source",
-    "engine",
-    "engine.type",
-    "engine.args",
-    "engine.contextLength",
-    "engine.trustRemoteCode",
-    "serving",
-    "serving.mode",
-    "scaling",
-    "scaling.replicas",
-    "resources",
-    "resources.gpu",
-    "resources.gpu.count",
+/// The value of a part of `spec` that is always bound.
+enum BoundPart {
+    Value(fn(&Deployment) -> Value),
+    /// `spec.resources.gpu.count`, and the type beside it.
+    Gpus,
+}
+
+/// The parts of `spec` that every rule can read without `has()`, each with the field that it is in.
+static ALWAYS_BOUND: &[(&str, &str, BoundPart)] = &[
+    ("model", "id", BoundPart::Value(|it| json!(it.model.id.as_deref().unwrap_or_default()))),
+    (
+        "model",
+        "servedName",
+        BoundPart::Value(|it| json!(it.model.served_name.as_ref().map_or("", |name| name.value.as_str()))),
+    ),
+    ("model", "source", BoundPart::Value(|it| json!(it.model.source.value))),
+    ("engine", "type", BoundPart::Value(|it| json!(it.engine.kind))),
+    (
+        "engine",
+        "args",
+        BoundPart::Value(|it| it.engine.args.iter().map(|(key, value)| (key.clone(), json!(value))).collect()),
+    ),
+    ("engine", "contextLength", BoundPart::Value(|it| json!(it.engine.context_length.unwrap_or(0)))),
+    ("engine", "trustRemoteCode", BoundPart::Value(|it| json!(it.engine.trust_remote_code.value))),
+    ("serving", "mode", BoundPart::Value(|it| json!(it.workload.mode()))),
+    ("scaling", "replicas", BoundPart::Value(|it| json!(bound_replicas(&it.workload)))),
+    ("resources", "gpu.count", BoundPart::Gpus),
 ];
+
+/// Returns whether the part of `spec` at a path is always bound, because it or a part of it is in [`ALWAYS_BOUND`].
+fn is_always_bound(path: &str) -> bool {
+    ALWAYS_BOUND.iter().any(|(field, part, _)| {
+        let rest = path.strip_prefix(field).and_then(|rest| rest.strip_prefix('.'));
+        path == *field
+            || rest.is_some_and(|rest| part.strip_prefix(rest).is_some_and(|it| it.is_empty() || it.starts_with('.')))
+    })
+}
 
 /// The object to which the CRD of a group with the scale subresource adds itself and its `replicas`.
 const SCALING: &str = "scaling";
 
 /// The type of `spec`, with the fields of its wire declaration.
-static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, ALWAYS_BOUND));
+static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, Some("")));
 
-/// Returns the CEL type of a shape. `bound` holds the paths below it that are always bound. Types refer to each other by
-/// `'static` references, so parts are leaked; this runs once, for [`SPEC`].
-fn type_of(shape: &Shape, bound: &[&'static str]) -> Type {
+/// Returns the CEL type of a shape, which is at a path below `spec`; `None` inside a list or a mapping, of which nothing
+/// is always bound. Types refer to each other by `'static` references, so parts are leaked; this runs once, for
+/// [`SPEC`].
+fn type_of(shape: &Shape, path: Option<&str>) -> Type {
     match shape {
         Shape::String | Shape::Timestamp => Type::String,
         Shape::Boolean => Type::Bool,
@@ -50,21 +69,20 @@ fn type_of(shape: &Shape, bound: &[&'static str]) -> Type {
         Shape::Enum(words) => {
             Type::Enum(Box::leak(words.values.iter().map(|(word, _)| *word).collect::<Vec<_>>().into_boxed_slice()))
         }
-        Shape::List(item) => Type::List(Box::leak(Box::new(type_of(item, &[])))),
-        Shape::Map(value) => Type::Map(Box::leak(Box::new(type_of(value, &[])))),
+        Shape::List(item) => Type::List(Box::leak(Box::new(type_of(item, None)))),
+        Shape::Map(value) => Type::Map(Box::leak(Box::new(type_of(value, None)))),
         Shape::Object(object) => {
-            let fields: Vec<FieldType> = object.fields.iter().map(|field| field_type(field, bound)).collect();
+            let fields: Vec<FieldType> = object.fields.iter().map(|field| field_type(field, path)).collect();
             Type::Object(Box::leak(fields.into_boxed_slice()))
         }
         Shape::Any | Shape::IntegerOrString | Shape::Literal(_) | Shape::OneOf(_) => Type::Dyn,
     }
 }
 
-fn field_type(field: &FieldShape, bound: &[&'static str]) -> FieldType {
-    let below = |path: &&'static str| path.strip_prefix(field.key)?.strip_prefix('.');
-    let bound_below: Vec<&'static str> = bound.iter().filter_map(below).collect();
-    let is_bound = field.facets.required || bound.contains(&field.key);
-    FieldType { name: field.key, ty: type_of(&field.full_shape(), &bound_below), optional: !is_bound }
+fn field_type(field: &FieldShape, parent: Option<&str>) -> FieldType {
+    let path = parent.map(|parent| format!("{parent}.{}", field.key).trim_start_matches('.').to_owned());
+    let is_bound = field.facets.required || path.as_deref().is_some_and(is_always_bound);
+    FieldType { name: field.key, ty: type_of(&field.full_shape(), path.as_deref()), optional: !is_bound }
 }
 
 static STRINGS: Type = Type::Map(&Type::String);
@@ -175,7 +193,7 @@ impl<'d> RuleVariables<'d> {
         for entry in self.written.map(Node::entries).unwrap_or_default() {
             self.bind_field(&entry.key);
         }
-        for field in ALWAYS_BOUND.iter().filter(|path| !path.contains('.')) {
+        for (field, ..) in ALWAYS_BOUND {
             self.bind_field(field);
         }
         self.complete = true;
@@ -354,26 +372,12 @@ struct Binding<'b> {
 impl Binding<'_> {
     /// Binds the parts of the field that are always bound.
     fn bind_defaults(&mut self, deployment: &Deployment) {
-        let Deployment { model, engine, workload, .. } = deployment;
-        let aggregated = if let Workload::Aggregated(worker) = workload { Some(worker) } else { None };
-        match self.parent {
-            "model" => {
-                let served = model.served_name.as_ref().map_or("", |name| name.value.as_str());
-                self.bind("id", json!(model.id.as_deref().unwrap_or_default()));
-                self.bind("servedName", json!(served));
-                self.bind("source", json!(model.source.value));
+        let parent = self.parent;
+        for (_, part, bound) in ALWAYS_BOUND.iter().filter(|(field, ..)| *field == parent) {
+            match bound {
+                BoundPart::Value(value) => self.bind(part, value(deployment)),
+                BoundPart::Gpus => self.bind_gpus(&deployment.workload),
             }
-            "engine" => {
-                let args = engine.args.iter().map(|(key, value)| (key.clone(), json!(value)));
-                self.bind("type", json!(engine.kind));
-                self.bind("args", Value::Object(args.collect()));
-                self.bind("contextLength", json!(engine.context_length.unwrap_or(0)));
-                self.bind("trustRemoteCode", json!(engine.trust_remote_code.value));
-            }
-            "serving" => self.bind("mode", json!(workload.mode())),
-            "scaling" => self.bind("replicas", json!(aggregated.map_or(1, |worker| worker.replicas.value))),
-            "resources" => self.bind_gpus(workload),
-            _ => {}
         }
     }
 
@@ -423,6 +427,14 @@ fn metadata(deployment: &Deployment) -> Map<String, Value> {
         variables.insert(key.to_owned(), Value::Object(pairs.iter().map(|(k, v)| (k.clone(), json!(v))).collect()));
     }
     variables
+}
+
+/// Returns the value of `spec.scaling.replicas`, which is always bound.
+fn bound_replicas(workload: &Workload) -> u32 {
+    match workload {
+        Workload::Aggregated(worker) => worker.replicas.value,
+        Workload::Disaggregated { .. } => 1,
+    }
 }
 
 /// Returns the values of `spec.resources.gpu.count` and `type`, which are always bound.
@@ -600,6 +612,22 @@ mod tests {
         }
     }
 
+    /// Returns the paths below `spec` that are always bound, each after the object that it is in.
+    fn bound_paths() -> Vec<String> {
+        let mut paths = Vec::new();
+        for (field, part, _) in ALWAYS_BOUND {
+            let mut path = (*field).to_owned();
+            for step in part.split('.') {
+                if !paths.contains(&path) {
+                    paths.push(path.clone());
+                }
+                path = format!("{path}.{step}");
+            }
+            paths.push(path);
+        }
+        paths
+    }
+
     /// docs/selection.md lists the fields that can be read without `has()`, and when `has()` is true: the rows of fields
     /// with a default of the CRD are those of the declaration, from which our CRDs are generated.
     #[test]
@@ -625,7 +653,7 @@ mod tests {
             // The default of a group with the scale subresource is not declared with the field.
             default.is_some() || path == SCALING || path == "scaling.replicas"
         };
-        let expected: Vec<_> = ALWAYS_BOUND.iter().map(|path| ((*path).to_owned(), has_crd_default(path))).collect();
+        let expected: Vec<_> = bound_paths().into_iter().map(|path| (path.clone(), has_crd_default(&path))).collect();
         let rows: Vec<_> = rows.into_iter().filter(|(field, _)| field != "resources.gpu.type").collect();
         assert_eq!(rows, expected);
     }
@@ -640,7 +668,7 @@ mod tests {
             RuleVariables::new(&parsed.documents[0].root, &deployment).bind_reads(&["spec".to_owned()]).0.clone();
         let mut declared = Vec::new();
         collect_paths(&ModelDeploymentSpec::SHAPE, "spec", &mut declared);
-        for path in ALWAYS_BOUND {
+        for path in bound_paths() {
             assert!(declared.contains(&format!("spec.{path}")), "spec.{path} is not declared");
             let value = variables.pointer(&format!("/spec/{}", path.replace('.', "/")));
             assert!(value.is_some(), "spec.{path} is not bound in {variables}");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::catalog::{Candidate, Catalog, EngineSupport};
 use super::rule_environment::{RuleVariables, SelectionFacts};
-use super::validate::Assumptions;
+use super::validate::{Assumptions, messages};
 use kubefoundry_cel as cel;
 use kubefoundry_cel::EvaluationErrorKind;
 use kubefoundry_deployment::codes;
@@ -300,7 +300,7 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &
         }
     } else if mode == ServingMode::Aggregated && !support.iter().any(|support| support.cpu) {
         // The roles of disaggregated mode have counts of their own, whose absence is reported already.
-        let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
+        let message = messages::requires_gpu(display);
         findings.report(&codes::PROVIDER_REQUIRES_GPU, gpus, message);
     }
 }

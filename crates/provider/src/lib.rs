@@ -38,6 +38,7 @@ use kubefoundry_deployment::wire::ModelDeploymentSpec;
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_engines::Launcher;
 use kubefoundry_engines::flags::FlagTable;
+use kubefoundry_kubernetes::header::{group_of, is_builtin_group};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_kubernetes::wire::Shape;
@@ -55,7 +56,8 @@ pub struct ProviderInfo {
     pub config: &'static str,
     /// The README of its folder.
     pub readme: &'static str,
-    /// The CRD versions that it can write, as `group/version`, the default first.
+    /// The versions of its main objects that it can write, as `group/version`, the default first: `ray.io/v1`, or
+    /// `apps/v1` for kinds of Kubernetes itself.
     pub crd_versions: &'static [&'static str],
     /// The CRD versions that are the default from a release of the runtime on, oldest first: `("1.5.0", "group/v1")`.
     pub crd_versions_by_runtime: &'static [(&'static str, &'static str)],
@@ -86,10 +88,10 @@ pub struct ProviderInfo {
     pub deviations: fn() -> Vec<FieldSupport>,
     /// The reactions of the upstream controller to changed fields.
     pub behaviors: &'static [Behavior],
-    /// The kinds of its main objects, which its CRDs define and which can be imported.
-    pub kinds: &'static [CustomKind],
+    /// The kinds of its main objects, which can be imported. Its CRDs define them, or Kubernetes.
+    pub kinds: &'static [ObjectKind],
     /// Further kinds of its stack that serve models, but that no ModelDeployment renders.
-    pub unsupported_kinds: &'static [CustomKind],
+    pub unsupported_kinds: &'static [ObjectKind],
     /// The fields that the API server adds to its objects by CRD defaults.
     pub server_defaults: &'static [ServerDefault],
     /// The keys that identify the items of its lists, used where no CRD is at hand.
@@ -148,21 +150,26 @@ impl ProviderInfo {
     }
 }
 
-/// A kind that a CRD defines.
+/// A kind of objects, which a CRD or Kubernetes itself defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CustomKind {
+pub struct ObjectKind {
     /// The API group: `ray.io`.
     pub group: &'static str,
     /// The kind: `RayService`.
     pub kind: &'static str,
-    /// `spec.names.plural` of the CRD, which RBAC rules use: `rayservices`.
+    /// The plural that RBAC rules use, `spec.names.plural` of a CRD: `rayservices`.
     pub plural: &'static str,
 }
 
-impl CustomKind {
+impl ObjectKind {
     /// Returns group and kind.
     pub const fn group_kind(&self) -> GroupKind {
         (self.group, self.kind)
+    }
+
+    /// Returns whether a CRD defines the kind, so that it exists only where that is installed.
+    pub fn is_custom(&self) -> bool {
+        !is_builtin_group(self.group)
     }
 }
 
@@ -205,6 +212,16 @@ pub trait Provider: Debug + Sync {
     /// Returns [`ProviderInfo::display_name`].
     fn display_name(&self) -> &'static str {
         self.info().display_name
+    }
+
+    /// Returns whether an object is one of the provider's main objects, so that it is imported and its status read.
+    ///
+    /// By default, an object of [`ProviderInfo::kinds`] is, if a CRD defines the kind. Whoever uses Kubernetes writes
+    /// Deployments, so a provider that does, too, recognizes its own, for example by a label.
+    fn owns(&self, object: &Value) -> bool {
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        let kind = (group_of(text("apiVersion")), text("kind"));
+        self.info().kinds.iter().any(|own| own.is_custom() && own.group_kind() == kind)
     }
 
     /// Returns the name that the provider itself gives the model in requests, if it does not leave it to the engine's

@@ -15,6 +15,7 @@ use kubefoundry_controller_runtime::watch::Signal;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_model::gateway;
+use kubefoundry_provider::{ObjectKind, Provider};
 use kubefoundry_reconcile::decision::OPERATOR_OPTIONS;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -126,6 +127,7 @@ impl Snapshot {
                 });
             }
         }
+        kinds.extend(PROVIDERS.iter().flat_map(|provider| self.watched_builtin_kinds(*provider)));
         for kind in gateway::KINDS {
             let is_it = |it: &&Definition| (&*it.group, &*it.kind) == kind.group_kind();
             let definition = self.state.definitions.values().find(is_it);
@@ -140,6 +142,24 @@ impl Snapshot {
             }));
         }
         kinds
+    }
+
+    /// Returns the main kinds of a provider that Kubernetes itself defines, so that the cluster has no CRD of them. They
+    /// belong to no provider: other objects of these kinds are not watched.
+    fn watched_builtin_kinds(&self, provider: &dyn Provider) -> Vec<WatchedKind> {
+        let crd_version = self.session.crd_version(provider.name()).unwrap_or_default();
+        let (group, version) = crd_version.split_once('/').unwrap_or(("", &crd_version));
+        let written = provider.info().kinds.iter().filter(|kind| !kind.is_custom() && kind.group == group);
+        let watched = |kind: &ObjectKind| WatchedKind {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.kind.to_owned(),
+            plural: kind.plural.to_owned(),
+            definition: String::new(),
+            provider: None,
+            labels: None,
+        };
+        written.map(watched).collect()
     }
 }
 

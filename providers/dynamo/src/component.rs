@@ -6,6 +6,9 @@ use kubefoundry_kubernetes::wire::EnvVar;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// The component's name unless an override says another, from which the operator derives the Service's: `<graph>-frontend`.
+pub(super) const FRONTEND: &str = "Frontend";
+
 /// A whole graph, which `v1alpha1` and `v1beta1` both write.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Graph {

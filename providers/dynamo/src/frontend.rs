@@ -2,10 +2,11 @@
 
 use super::codes::{COMPONENT_SETTING_WITHOUT_EFFECT, ROUTER_MODE_IN_ENVIRONMENT};
 use super::component::{Component, ComponentKind, ResourceAmounts};
-use super::frontend_settings::ROUTER_MODE_FLAG;
 use super::image::DynamoRuntime;
-use super::overrides::{self, DynamoSettings};
+use super::overrides;
+use super::settings::DynamoSettings;
 use super::storage;
+use crate::settings::frontend::ROUTER_MODE_FLAG;
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::ir::{Deployment, Probes};
 use kubefoundry_deployment::wire::ModelDeployment;
@@ -16,9 +17,6 @@ use kubefoundry_provider::GatewayBackend;
 use kubefoundry_provider::pod;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
-
-/// The component's name unless an override says another, from which the operator derives the Service's: `<graph>-frontend`.
-pub(super) const NAME: &str = "Frontend";
 
 /// The variable for the router mode: how workers are chosen.
 pub(super) const ROUTER_MODE: &str = "DYN_ROUTER_MODE";

@@ -4,8 +4,9 @@ use super::backend::Backend;
 use super::codes::{
     IMAGE_WITHOUT_VERSION, RUNTIME_VERSION_MISMATCH, RUNTIME_VERSION_REQUIRED, UNKNOWN_RUNTIME_VERSION,
 };
-use super::overrides::{self, DynamoSettings};
+use super::overrides;
 use super::runtimes::RELEASES;
+use super::settings::DynamoSettings;
 use super::{NAME, RUNTIMES};
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_diagnostics::Findings;

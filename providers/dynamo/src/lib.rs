@@ -10,24 +10,19 @@ mod backend;
 mod behavior;
 pub mod codes;
 mod component;
-mod component_settings;
-mod config_file;
 mod flags;
 mod frontend;
-mod frontend_settings;
-mod graph_component;
 mod image;
 mod import;
 pub mod overrides;
-mod refine;
 mod reserved_flags;
 mod reserved_variables;
 pub mod runtimes;
+mod settings;
 mod status;
 mod storage;
 mod support;
 mod trtllm;
-mod unify;
 mod v1alpha1;
 mod v1beta1;
 mod worker;
@@ -35,7 +30,7 @@ mod worker;
 use backend::Backend;
 use component::{Component, Graph};
 use kubefoundry_deployment::wire::ModelDeployment;
-use overrides::DynamoSettings;
+use settings::DynamoSettings;
 
 use kubefoundry_deployment::codes as shared_codes;
 use kubefoundry_deployment::ir::{Deployment, ModelSource};
@@ -50,7 +45,7 @@ use kubefoundry_provider::known_images::{self, ImageContents};
 use kubefoundry_provider::metadata;
 use kubefoundry_provider::pod::{self, has_gpus};
 use kubefoundry_provider::{
-    CustomKind, ListKeys, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
+    ListKeys, ObjectKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
 use kubefoundry_transform::{Endpoint, PodPart};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -97,7 +92,7 @@ static INFO: ProviderInfo = ProviderInfo {
     codes: codes::CODES,
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
-    kinds: &[CustomKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
+    kinds: &[ObjectKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
     unsupported_kinds: &[],
     server_defaults: &[ServerDefault { kind: "DynamoGraphDeployment", path: "useAsCompilationCache", value: "false" }],
     list_keys: &[
@@ -122,7 +117,7 @@ impl Provider for Dynamo {
         findings: &mut Findings<'_>,
     ) -> Option<Translation> {
         let backend = Backend::find(deployment.engine.kind)?;
-        let settings = overrides::read_settings(deployment, findings);
+        let settings = settings::read_settings(deployment, findings);
         let is_valid = [require_model_id(deployment, findings), check_name(deployment, backend, &settings, findings)]
             == [true, true];
         let frontend_name = settings.frontend_name().to_owned();
@@ -155,13 +150,13 @@ impl Provider for Dynamo {
         findings: &mut Findings<'_>,
     ) -> Option<Launcher> {
         let backend = Backend::find(deployment.engine.kind)?;
-        let settings = overrides::read_settings(deployment, findings);
+        let settings = settings::read_settings(deployment, findings);
         let runtime = image::choose_runtime(deployment, backend, &settings, context, findings);
         Some(runtimes::launcher(backend.kind, runtime.release, runtime.is_exact))
     }
 
     fn pod_parts(&self, deployment: &Deployment) -> Vec<PodPart> {
-        component_settings::pod_parts(deployment)
+        settings::component::pod_parts(deployment)
     }
 
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
@@ -169,11 +164,11 @@ impl Provider for Dynamo {
     }
 
     fn unify(&self, object: &mut serde_json::Value) {
-        unify::unify(object);
+        import::unify::unify(object);
     }
 
     fn refine(&self, refinement: &Refinement<'_>, draft: &mut Draft) -> bool {
-        refine::refine(refinement, draft)
+        import::refine::refine(refinement, draft)
     }
 
     fn replica_selector(&self, object: &serde_json::Value) -> Option<String> {
@@ -274,14 +269,14 @@ fn check_name(
 ) -> bool {
     let starts_well = metadata::check_name_start(deployment, "Dynamo", findings);
     let names = worker::component_names(deployment, backend, settings);
-    component_settings::check_unique_names(settings, &names, findings);
-    let written: Vec<(&str, FieldPath)> = component_settings::written_names(settings);
+    settings::names::check_unique_names(settings, &names, findings);
+    let written: Vec<(&str, FieldPath)> = settings::names::written_names(settings);
     let is_multinode = deployment.workload.workers().iter().any(|worker| worker.nodes.value > 1);
     let is_written = |name: &str| !is_multinode && written.iter().any(|(other, _)| *other == name);
     let names = names.iter().map(|(_, name)| name.as_str()).chain([settings.frontend_name()]);
     let is_short = check_name_length(deployment, names.filter(|name| !is_written(name)), findings);
     if !is_multinode {
-        component_settings::warn_about_long_names(deployment, &written, findings);
+        settings::names::warn_about_long_names(deployment, &written, findings);
     }
     is_short && starts_well
 }

@@ -1,21 +1,12 @@
 //! `spec.provider.overrides` for Dynamo (docs/specification.md MD-5.1, docs/design/0012).
 
-use super::codes::ROUTER_MODE_NONE;
-use super::component_settings::{ComponentSettings, WorkerSettings};
-use super::frontend;
-use super::frontend_settings::{FrontendOverrides, FrontendSettings};
 use kubefoundry_deployment::codes;
-use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_deployment::wire::{MainObjectMetadata, Patch};
-use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{Map, Nullable, PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_provider::overrides;
-use kubefoundry_provider::overrides::read_quantity;
-use kubefoundry_provider::runtime_version::is_version;
 use kubefoundry_yaml::Node;
-use kubefoundry_yaml::field_path::FieldPath;
 
 wire_object! {
     /// Settings for Dynamo only.
@@ -160,106 +151,7 @@ string_enum! {
     }
 }
 
-/// The overrides and `spec.frontend` after defaulting.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct DynamoSettings {
-    /// How the frontend routes, if the user says it.
-    pub(super) router_mode: Option<RouterMode>,
-    /// The field that sets the router mode.
-    pub(super) router_mode_path: FieldPath,
-    pub(super) frontend: FrontendSettings,
-    /// `runtimeVersionOverride`, if the user sets it.
-    pub(super) runtime_version: Option<String>,
-    /// Whether the graph has a frontend.
-    pub(super) has_frontend: bool,
-    /// What the frontend's component has besides.
-    pub(super) frontend_component: ComponentSettings,
-    /// The image of the frontend, if it is not that of the workers.
-    pub(super) frontend_image: Option<String>,
-    /// Whether the frontend gets the token.
-    pub(super) frontend_has_token: bool,
-    /// What the components of the workers have besides.
-    pub(super) workers: WorkerSettings,
-}
-
-impl DynamoSettings {
-    /// Returns the name of the frontend's component.
-    pub(super) fn frontend_name(&self) -> &str {
-        self.frontend_component.name.as_deref().unwrap_or(frontend::NAME)
-    }
-
-    /// Returns whether requests are routed by the content of KV caches.
-    pub(super) fn routes_by_kv(&self) -> bool {
-        self.router_mode == Some(RouterMode::Kv)
-    }
-}
-
 /// Returns the path of the overrides.
 pub(super) fn path() -> PathOf<Overrides> {
     overrides::path::<Overrides>()
-}
-
-/// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the
-/// deployment is still checked.
-pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>) -> DynamoSettings {
-    let Overrides { router_mode, frontend, runtime_version, worker, prefill, decode, metadata: _, patches: _ } =
-        overrides::read(deployment, findings);
-    let Frontend { replicas, resources, enabled, name, image, hugging_face_token, metadata, pod, container } =
-        frontend.unwrap_or_default();
-    let FrontendResources { cpu, memory } = resources.unwrap_or_default();
-    let overridden = FrontendOverrides {
-        router_mode: router_mode.map(|mode| supported_mode(mode, findings)),
-        replicas: replicas.and_then(|count| check_frontend_replicas(count, findings)),
-        cpu: read_quantity(cpu, &path().frontend().resources().cpu(), findings),
-        memory: read_quantity(memory, &path().frontend().resources().memory(), findings),
-    };
-    let frontend = FrontendSettings::merge(deployment, &overridden, findings);
-    let (router_mode, router_mode_path) = match frontend.router_mode() {
-        Some((mode, path)) => (Some(mode), path),
-        None => (overridden.router_mode, path().router_mode().into()),
-    };
-    DynamoSettings {
-        router_mode,
-        router_mode_path,
-        frontend,
-        runtime_version: runtime_version.filter(|version| check_version(version, findings)),
-        has_frontend: enabled != Some(false),
-        frontend_component: ComponentSettings::of_frontend(deployment, name, metadata, pod, container, findings),
-        frontend_image: image,
-        frontend_has_token: hugging_face_token != Some(false),
-        workers: WorkerSettings::read(deployment, [worker, prefill, decode], findings),
-    }
-}
-
-/// Reports the mode `none`, which Dynamo lacks, and replaces it by `round-robin`.
-fn supported_mode(mode: RouterMode, findings: &mut Findings<'_>) -> RouterMode {
-    if mode != RouterMode::None {
-        return mode;
-    }
-    let path = path().router_mode();
-    let message = format!("{path} is \"none\", which Dynamo does not support; requests are routed round-robin");
-    findings.report(&ROUTER_MODE_NONE, &path, message).help("write round-robin, or remove routerMode");
-    RouterMode::RoundRobin
-}
-
-/// Returns the number of frontend replicas, or `None` after reporting that it is negative.
-fn check_frontend_replicas(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
-    let checked = u32::try_from(count).ok();
-    if checked.is_none() {
-        let path = path().frontend().replicas();
-        let message = format!("{path} is {count}, expected at least 0");
-        findings.report(&codes::OUT_OF_RANGE, &path, message).help("remove it to run one frontend");
-    }
-    checked
-}
-
-/// Checks a version against the CRD's pattern: three numbers of at most four digits, without leading zeros.
-fn check_version(version: &str, findings: &mut Findings<'_>) -> bool {
-    let is_valid = is_version(version) && version.split('.').all(|part| part.len() <= 4);
-    if !is_valid {
-        let path = path().runtime_version();
-        let message = format!("{path} is {version:?}, expected MAJOR.MINOR.PATCH such as 1.4.0");
-        findings.report(&codes::INVALID_VALUE, &path, message).help("write the version of Dynamo in the image");
-    }
-    is_valid
 }

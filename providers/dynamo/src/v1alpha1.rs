@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::component::{Component, ComponentKind, Graph, Multinode, ResourceAmounts};
-use super::component_settings::PodFields;
+use crate::settings::component::PodFields;
 use kubefoundry_deployment::ir::NVIDIA_GPU;
 use kubefoundry_kubernetes::pod::{
     Container, ContainerProbe, PodMetadata, PodSpec, ResourceClaim, StringMap, serialize_entries,

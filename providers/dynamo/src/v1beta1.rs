@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::component::{Component, ComponentKind, Graph, Multinode, ResourceAmounts};
-use super::component_settings::PodFields;
+use crate::settings::component::PodFields;
 use kubefoundry_kubernetes::pod::{Container, EnvFromSource, PodMetadata, PodSpec, ResourceRequirements, StringMap};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
 use kubefoundry_provider::pod::written_probe;

@@ -4,7 +4,7 @@ use super::backend::Backend;
 use super::component::{Component, ComponentKind, ResourceAmounts};
 use super::flags;
 use super::image::DynamoRuntime;
-use super::overrides::DynamoSettings;
+use super::settings::DynamoSettings;
 use super::{runtimes, storage};
 use kubefoundry_deployment::ir::{Amount, Deployment, EngineType, Role, Worker};
 use kubefoundry_diagnostics::Findings;

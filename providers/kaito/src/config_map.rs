@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::manifests::ConfigMap;
 use super::overrides::{self, Overrides};
-use super::preset::USE_AN_IMAGE;
 use kubefoundry_deployment::codes;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_engines::{Argument, ArgumentValue, Invocation, looks_like_flag};
@@ -19,6 +18,10 @@ use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::text::shorten;
+
+/// The help for every setting that a preset cannot carry.
+pub(super) const USE_AN_IMAGE: &str = "set spec.image: vLLM then runs from that image in a pod template, without the limits of a \
+                                  preset";
 
 /// The key of the engine's settings.
 const ENGINE: &str = "vllm";

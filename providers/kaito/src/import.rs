@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::manifests::API_VERSION;
 use super::runner;
-use super::template::{CONTAINER_NAME, PORT, SHARED_MEMORY_LIMIT};
+use super::start_command::PORT;
+use super::template::{CONTAINER_NAME, SHARED_MEMORY_LIMIT};
 use super::{OTHER_RUNTIME, RUNTIME};
 use kubefoundry_deployment::ir::{EngineType, Role};
 use kubefoundry_deployment::wire::ModelDeployment;

@@ -20,6 +20,7 @@ pub(crate) mod preset;
 mod runner;
 mod serving_pods;
 mod settings;
+mod start_command;
 mod starter;
 mod status;
 mod support;
@@ -40,7 +41,7 @@ use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_provider::draft::{Draft, ImportRefusal, ImportSource, string_at};
 use kubefoundry_provider::starter::{Starter, StarterRequest};
 use kubefoundry_provider::{
-    CustomKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
+    ObjectKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
 use kubefoundry_provider::{metadata, model_alias, pod};
 use kubefoundry_transform::Endpoint;
@@ -78,10 +79,10 @@ static INFO: ProviderInfo = ProviderInfo {
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[
-        CustomKind { group: "kaito.sh", kind: "Workspace", plural: "workspaces" },
-        CustomKind { group: "kaito.sh", kind: "InferenceSet", plural: "inferencesets" },
+        ObjectKind { group: "kaito.sh", kind: "Workspace", plural: "workspaces" },
+        ObjectKind { group: "kaito.sh", kind: "InferenceSet", plural: "inferencesets" },
     ],
-    unsupported_kinds: &[CustomKind { group: "kaito.sh", kind: "MultiRoleInference", plural: "multiroleinferences" }],
+    unsupported_kinds: &[ObjectKind { group: "kaito.sh", kind: "MultiRoleInference", plural: "multiroleinferences" }],
     server_defaults: &[
         ServerDefault { kind: "Workspace", path: "resource.count", value: "1" },
         ServerDefault { kind: "Workspace", path: "inference.preset.accessMode", value: r#""public""# },
@@ -310,7 +311,7 @@ fn assemble(
         KaitoKind::InferenceSet => {
             let service = format!("{name}-inference");
             let selector = serving_pods::labels(kind, name);
-            manifests.push(kubefoundry_kubernetes::pod::http_service(&service, selector, 80, template::PORT));
+            manifests.push(kubefoundry_kubernetes::pod::http_service(&service, selector, 80, start_command::PORT));
             let has_resource = instance_type.is_some() || partition.is_some();
             let resource = has_resource.then_some(InferenceSetResource { instance_type, partition });
             let spec = InferenceSet {

@@ -3,7 +3,7 @@
 use super::codes::{MODEL_FILE_NOT_NAMED, UNKNOWN_RUNNER};
 use super::overrides::{self, Overrides, Runner};
 use super::runner::{self, ModelRef};
-use super::template::{
+use super::start_command::{
     ANY_ADDRESS, NO_ID, NO_ID_HELP, PORT, StartCommand, TO_POD, TO_PORT, check_reserved,
     warn_about_ignored_engine_settings,
 };

@@ -3,7 +3,7 @@
 
 use super::base_images;
 use super::codes::PRESET_RESOURCES;
-use super::config_map;
+use super::config_map::{self, USE_AN_IMAGE};
 use super::manifests::{Inference, Preset, PresetOptions};
 use super::overrides::{self, Overrides};
 use kubefoundry_deployment::codes;
@@ -16,10 +16,6 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_provider::TranslationContext;
 use kubefoundry_provider::image::is_nvidia;
 use kubefoundry_yaml::field_path::FieldPath;
-
-/// The help for every setting that a preset cannot carry.
-pub(super) const USE_AN_IMAGE: &str = "set spec.image: vLLM then runs from that image in a pod template, without the limits of a \
-                                  preset";
 
 /// Builds the preset and the ConfigMap with its settings. Returns `None` after reporting settings that a preset cannot
 /// carry.

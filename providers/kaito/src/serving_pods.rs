@@ -1,7 +1,7 @@
 //! The pods of a Workspace or an InferenceSet that serve.
 
 use super::settings::KaitoInstallation;
-use super::template;
+use super::start_command::PORT;
 use super::workload::KaitoKind;
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_kubernetes::pod::StringMap;
@@ -53,5 +53,5 @@ pub(super) fn gateway_backend(
                   picker of an InferenceSet",
         };
     }
-    GatewayBackend::Pods { labels: labels(kind, name), port: template::PORT }
+    GatewayBackend::Pods { labels: labels(kind, name), port: PORT }
 }

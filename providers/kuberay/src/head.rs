@@ -5,14 +5,10 @@
 use super::image::RayRuntime;
 use super::manifests::HeadGroupSpec;
 use super::overrides::KubeRaySettings;
-use super::serving_pods;
+use super::serving_pods::{self, SERVE_PORT};
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_kubernetes::pod::{Container, ContainerPort, PodSpec, PodTemplate, ResourceRequirements, StringMap};
 use kubefoundry_provider::pod;
-
-/// The port of Ray Serve on the head and of the Service (`DefaultServingPort` in
-/// ray-operator/controllers/ray/utils/constant.go).
-pub(super) const SERVE_PORT: u16 = 8000;
 
 /// The ports, with the names that KubeRay uses for the head's Services.
 const PORTS: [(&str, u16); 4] = [("gcs", 6379), ("dashboard", 8265), ("client", 10001), ("serve", SERVE_PORT)];

@@ -40,7 +40,7 @@ use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_provider::draft::{Draft, ImportRefusal, ImportSource};
 use kubefoundry_provider::pod;
 use kubefoundry_provider::{
-    CustomKind, ListKeys, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
+    ListKeys, ObjectKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
 use kubefoundry_transform::Endpoint;
 
@@ -78,7 +78,7 @@ static INFO: ProviderInfo = ProviderInfo {
     codes: codes::CODES,
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
-    kinds: &[CustomKind { group: "ray.io", kind: "RayService", plural: "rayservices" }],
+    kinds: &[ObjectKind { group: "ray.io", kind: "RayService", plural: "rayservices" }],
     unsupported_kinds: &[],
     server_defaults: &[
         ServerDefault { kind: "RayService", path: "numOfHosts", value: "1" },
@@ -135,7 +135,7 @@ impl Provider for KubeRay {
         let service = format!("{name}-serve-svc");
         Some(Translation {
             manifests,
-            endpoint: Some(Endpoint { service, port: head::SERVE_PORT }),
+            endpoint: Some(Endpoint { service, port: serving_pods::SERVE_PORT }),
             gateway_backend: serving_pods::gateway_backend(deployment),
         })
     }

@@ -1,12 +1,15 @@
 //! The pods of a RayService, and the labels by which an InferencePool selects those that serve.
 
 use super::checks::RESERVED_POD_LABELS;
-use super::head::SERVE_PORT;
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_kubernetes::manifest;
 use kubefoundry_kubernetes::pod::{PodMetadata, StringMap};
 use kubefoundry_provider::GatewayBackend;
 use kubefoundry_provider::pod;
+
+/// The port of Ray Serve on the head and of the Service (`DefaultServingPort` in
+/// ray-operator/controllers/ray/utils/constant.go).
+pub(super) const SERVE_PORT: u16 = 8000;
 
 /// Returns labels and annotations of the head and the workers.
 ///

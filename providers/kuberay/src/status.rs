@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::head::SERVE_PORT;
+use super::serving_pods::SERVE_PORT;
 use kubefoundry_deployment::wire::Phase;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_provider::status::{

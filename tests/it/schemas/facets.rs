@@ -247,6 +247,8 @@ fn facets_of_provider_overrides_are_enforced() {
             .into_iter()
             .filter(|object| object["spec"]["provider"]["name"] == provider.name())
             .collect();
+        let name = provider.name();
+        assert!(!texts.is_empty(), "add a deployment for {name} to tests/it/schemas/facets/overrides.yaml");
         // The CRD accepts any overrides.
         broken +=
             check(provider.name(), &provider.info().overrides, &under, &yaml::to_yaml_stream(&texts), |_, _| None);

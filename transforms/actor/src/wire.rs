@@ -14,6 +14,9 @@ pub const API_VERSION: &str = "asya.sh/v1alpha1";
 /// `kind` of [`AsyncActor`].
 pub const KIND: &str = "AsyncActor";
 
+/// Says that an actor has both `workload` and `workloadRef`, or neither. The CRD says the same.
+pub const ONE_WORKLOAD: &str = "Exactly one of 'workload' or 'workloadRef' must be set";
+
 wire_object! {
     /// An actor: code that receives messages from a queue and sends its results to the next one. Give it a workload of
     /// its own with `workload`, or add it to an existing one with `workloadRef`.

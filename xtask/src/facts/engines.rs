@@ -9,8 +9,9 @@ use std::path::Path;
 
 use kubefoundry_yaml::{append, append_line};
 
-use super::{broken, read_text, unmet};
+use super::{read_text, unmet};
 use crate::Failure;
+use crate::files::broken;
 use crate::flags::version::Version;
 
 /// The engines, which are named like their packages.
@@ -216,7 +217,7 @@ pub(crate) fn store(
     let mut engine = Engine::parse(&text).map_err(|error| unmet(&path, error))?;
     let summary = format!("{name} {version}: {} facts\n", facts.len());
     engine.insert(version, origin, facts);
-    std::fs::write(&path, engine.source(name)).map_err(|error| broken(&path, &error))?;
+    std::fs::write(&path, engine.source(name)).map_err(|error| broken(&path, error))?;
     Ok(summary)
 }
 

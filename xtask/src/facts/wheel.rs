@@ -6,8 +6,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::engines::{self, Fact};
-use super::{SOURCE_FOLDER, broken, unmet};
+use super::{SOURCE_FOLDER, unmet};
 use crate::Failure;
+use crate::files::broken;
 use crate::flags::wheel as download;
 
 /// A package whose wheels have facts.
@@ -21,6 +22,12 @@ pub(crate) enum Package {
 
 impl Package {
     pub(crate) const ALL: &'static [Self] = &[Self::AiconfiguratorCore, Self::Engine("sglang"), Self::Engine("vllm")];
+
+    pub(crate) fn parse(name: &str) -> Result<Self, String> {
+        let names: Vec<_> = Self::ALL.iter().map(|package| package.name()).collect();
+        let known = Self::ALL.iter().find(|package| package.name() == name);
+        known.copied().ok_or_else(|| format!("expected one of {}", names.join(", ")))
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -104,7 +111,7 @@ impl Reading {
              wheel: {file}\nsha256: {sha256}\nread: {read}\nsource: {name}-{version}\n\n"
         );
         let path = sources.join("models").join(format!("{name}.txt"));
-        fs::write(&path, header + &lines.join("\n") + "\n").map_err(|error| broken(&path, &error))?;
+        fs::write(&path, header + &lines.join("\n") + "\n").map_err(|error| broken(&path, error))?;
         Ok(format!("{name} {version}: {} models\n", lines.len()))
     }
 }

@@ -9,6 +9,7 @@ use super::pins::Pins;
 use super::tables::Table;
 use super::version::Version;
 use crate::Failure;
+use crate::files::{broken, read, write};
 
 /// The folder of the facts, relative to the workspace.
 const FACTS_FOLDER: &str = "xtask/facts/flags";
@@ -37,7 +38,7 @@ impl Store {
     pub(crate) fn versions(&self, table: &Table) -> Result<Vec<Committed>, Failure> {
         let folder = self.folder.join(table.name);
         let mut versions: Vec<Version> = fs::read_dir(&folder)
-            .map_err(|error| broken(&folder, &error))?
+            .map_err(|error| broken(&folder, error))?
             .filter_map(Result::ok)
             .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.strip_suffix(".txt")).map(Version::new))
             .filter(|version| version.as_str() != "corrections")
@@ -47,7 +48,7 @@ impl Store {
         for version in versions {
             let path = self.path(table, &version);
             let unmet = |error: String| Failure::Unmet(format!("{}: {error}", path.display()));
-            let file = VersionFile::parse(&read_file(&path)?).map_err(unmet)?;
+            let file = VersionFile::parse(&read(&path)?).map_err(unmet)?;
             let before = committed.last();
             let expected = before.map(|before| before.version.as_str());
             if file.after.as_deref() != expected {
@@ -100,16 +101,16 @@ impl Store {
         if !path.exists() {
             return Ok(Corrections::default());
         }
-        Corrections::parse(&read_file(&path)?).map_err(|error| unmet(&path, &error))
+        Corrections::parse(&read(&path)?).map_err(|error| unmet(&path, &error))
     }
 
     pub(crate) fn pins(&self) -> Result<Pins, Failure> {
         let path = self.pins_path();
-        Pins::parse(&read_file(&path)?).map_err(|error| unmet(&path, &error))
+        Pins::parse(&read(&path)?).map_err(|error| unmet(&path, &error))
     }
 
     pub(crate) fn write_pins(&self, pins: &Pins) -> Result<(), Failure> {
-        write_file(&self.pins_path(), &pins.render())
+        write(&self.pins_path(), &pins.render())
     }
 
     pub(crate) fn pins_path(&self) -> PathBuf {
@@ -122,20 +123,8 @@ impl Store {
 
     fn write(&self, table: &Table, version: &Version, file: &VersionFile) -> Result<(), Failure> {
         let title = format!("The flags of {} {version}, as a difference from the previous version", table.title);
-        write_file(&self.path(table, version), &file.render(&title))
+        write(&self.path(table, version), &file.render(&title))
     }
-}
-
-fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| broken(path, &error))
-}
-
-fn read_file(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| broken(path, &error))
-}
-
-fn broken(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Broken(format!("{}: {error}", path.display()))
 }
 
 fn unmet(path: &Path, error: &str) -> Failure {

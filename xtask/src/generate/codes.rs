@@ -5,8 +5,9 @@ use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_diagnostics::Code;
 use kubefoundry_yaml::append_line;
 
-use super::{Generated, broken, root};
+use super::Generated;
 use crate::Failure;
+use crate::files::{broken, workspace};
 
 /// The folder of the pages, relative to the project root.
 const FOLDER: &str = "docs/codes";
@@ -80,10 +81,10 @@ fn title(code: &Code) -> Result<&'static str, Failure> {
 /// Returns the source of `pages.rs`. It lists the files in the folder instead of the registered codes, so that a code
 /// whose page is not written yet does not break the build.
 fn page_table() -> Result<String, Failure> {
-    let folder = root().join(FOLDER);
+    let folder = workspace().join(FOLDER);
     let mut ids = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(|error| broken(&folder, &error))? {
-        let name = entry.map_err(|error| broken(&folder, &error))?.file_name();
+    for entry in std::fs::read_dir(&folder).map_err(|error| broken(&folder, error))? {
+        let name = entry.map_err(|error| broken(&folder, error))?.file_name();
         ids.extend(name.to_str().and_then(|name| name.strip_suffix(".md")).map(str::to_owned));
     }
     ids.retain(|id| id != "README");

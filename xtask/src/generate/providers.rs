@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn every_link_has_a_destination() {
-        let root = crate::generate::root();
+        let root = crate::files::workspace();
         let pages = generate().unwrap();
         assert_eq!(pages.len(), PROVIDERS.len() + 1);
         for page in &pages {

@@ -49,7 +49,7 @@ const EXAMPLES: &str = "docs/reference/model-deployment.yaml";
 
 /// Returns the section of the examples. The comment in the first line of each says what it shows.
 fn examples() -> Result<String, Failure> {
-    let path = super::root().join(EXAMPLES);
+    let path = crate::files::workspace().join(EXAMPLES);
     let all = std::fs::read_to_string(&path).map_err(|error| Failure::Broken(format!("{EXAMPLES}: {error}")))?;
     let mut text = "\n## Examples\n".to_owned();
     for example in all.split("---\n") {

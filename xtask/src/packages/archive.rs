@@ -5,8 +5,9 @@ use std::path::Path;
 
 use kubefoundry_yaml::fingerprint::sha256;
 
-use super::{Description, broken};
+use super::Description;
 use crate::Failure;
+use crate::files::broken;
 
 /// A target of rustc, and its names elsewhere.
 pub(super) struct Platform {
@@ -71,7 +72,7 @@ pub(super) fn find(folder: &Path, description: &Description) -> Result<Vec<Archi
             file: name.to_string(),
             folder: stem.to_owned(),
             platform: platform.ok_or_else(|| broken(&path, &format!("unknown target {triple:?}")))?,
-            sha256: sha256(&fs::read(&path).map_err(|error| broken(&path, &error))?),
+            sha256: sha256(&fs::read(&path).map_err(|error| broken(&path, error))?),
         });
     }
     archives.sort_by_key(|archive| PLATFORMS.iter().position(|platform| platform.triple == archive.platform.triple));

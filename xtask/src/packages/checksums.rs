@@ -7,8 +7,8 @@ use kubefoundry_yaml::append_line;
 use kubefoundry_yaml::fingerprint::sha256;
 use serde_json::Value;
 
-use super::broken;
 use crate::Failure;
+use crate::files::broken;
 
 pub(super) const FILE: &str = "SHA256SUMS";
 
@@ -28,7 +28,7 @@ pub(super) fn digests(folder: &Path) -> Result<Vec<Digest>, Failure> {
     for path in entries(folder)?.into_iter().filter(|path| path.is_file()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name != FILE {
-            digests.push(Digest { name, sha256: sha256(&fs::read(&path).map_err(|error| broken(&path, &error))?) });
+            digests.push(Digest { name, sha256: sha256(&fs::read(&path).map_err(|error| broken(&path, error))?) });
         }
     }
     Ok(digests)

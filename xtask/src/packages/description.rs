@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::Failure;
+use crate::files::broken;
 
 pub(super) struct Description {
     pub(super) name: String,
@@ -37,7 +38,7 @@ pub(super) fn read() -> Result<Description, Failure> {
     if !output.status.success() {
         return Err(Failure::Broken(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr))));
     }
-    from_metadata(&output.stdout).map_err(|message| super::broken(&manifest, &message))
+    from_metadata(&output.stdout).map_err(|message| broken(&manifest, message))
 }
 
 fn from_metadata(text: &[u8]) -> Result<Description, String> {

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Description, broken};
+use super::Description;
 use crate::Failure;
+use crate::files::broken;
 
 /// Returns the configuration for an architecture, as Debian names it. `time` is that of all files, in RFC 3339.
 pub(super) fn configuration(

@@ -3,7 +3,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::description::Description;
-use super::{describe, labels, nfpm, pairs, provenance::Origin};
+use super::{describe, labels, nfpm, pair, provenance::Origin};
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -35,7 +35,9 @@ fn described(folder: &tempfile::TempDir) -> Result<String, crate::Failure> {
 }
 
 fn described_as(folder: &tempfile::TempDir, tag: Option<&str>) -> Result<String, crate::Failure> {
-    let origin = Origin { commit: COMMIT, tag, builder: "urn:here", parameters: vec![("profile", "release")] };
+    let parameters = vec![pair("profile=release").unwrap()];
+    let (commit, builder) = (COMMIT.to_owned(), "urn:here".to_owned());
+    let origin = Origin { commit, tag: tag.map(str::to_owned), builder, parameters };
     describe(&description(), folder.path(), &origin)
 }
 
@@ -160,12 +162,9 @@ fn every_file_of_the_archive_is_installed_once() {
 }
 
 #[test]
-fn parameters_come_in_pairs() {
-    assert_eq!(pairs(&["--parameter", "a=b=c"]), Some(vec![("a", "b=c")]));
-    assert_eq!(pairs(&[]), Some(vec![]));
-    assert_eq!(pairs(&["--parameter"]), None);
-    assert_eq!(pairs(&["--parameter", "a"]), None);
-    assert_eq!(pairs(&["--other", "a=b"]), None);
+fn parameters_are_pairs() {
+    assert_eq!(pair("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+    assert!(pair("a").is_err());
 }
 
 #[test]

@@ -17,8 +17,9 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
 use super::reduced_crd::ReducedCrd;
-use super::{Crd, entries, read, read_crds, root};
+use super::{Crd, entries, read_crds};
 use crate::Failure;
+use crate::files::{read, workspace};
 
 /// The number of mutated objects that are compared.
 const OBJECTS: usize = 1_000;
@@ -149,7 +150,7 @@ fn read_pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
 
 /// Fails if [`TRANSITION_RULES`] does not list exactly the rules of a CRD that read `oldSelf`.
 fn compare_transition_rules(crd: &Crd, dump: &Value) -> Result<(), Failure> {
-    let path = root().join(TRANSITION_RULES);
+    let path = workspace().join(TRANSITION_RULES);
     let text = read(&path)?;
     let known = yaml::parse(&text, &yaml::Limits::default());
     let known = known.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
@@ -193,8 +194,8 @@ fn collect_transition_rules(schema: &Value, at: &str, out: &mut Vec<String>) {
 /// cases without errors. Cases that bring their own CRDs are left out of the second group, because they test those
 /// CRDs.
 fn case_objects() -> Result<(Objects, Objects), Failure> {
-    let mut folders = entries(&root().join("examples"))?;
-    for group in entries(&root().join("testdata/golden"))? {
+    let mut folders = entries(&workspace().join("examples"))?;
+    for group in entries(&workspace().join("testdata/golden"))? {
         folders.extend(entries(&group)?);
     }
     folders.sort();

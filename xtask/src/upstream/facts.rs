@@ -6,6 +6,7 @@ use kubefoundry_yaml as yaml;
 use serde::Deserialize;
 
 use crate::Failure;
+use crate::files::{broken, workspace};
 
 /// The file, relative to the project root.
 pub(super) const PATH: &str = "xtask/facts/upstream.yaml";
@@ -56,13 +57,12 @@ struct Commit {
 
 /// Reads [`PATH`]. Returns a fact for each CRD of each listed commit.
 pub(super) fn read() -> Result<Vec<Fact>, Failure> {
-    let path = super::root().join(PATH);
-    let text = super::read(&path)?;
+    let path = workspace().join(PATH);
+    let text = crate::files::read(&path)?;
     let parsed = yaml::parse(&text, &yaml::Limits::default());
     let root = parsed.documents.first().map(|document| document.root.to_json());
-    let (Some(root), None) = (root, &parsed.failure) else { return Err(super::unusable(&path, "invalid YAML")) };
-    let projects: Vec<Project> =
-        serde_json::from_value(root).map_err(|error| super::unusable(&path, &error.to_string()))?;
+    let (Some(root), None) = (root, &parsed.failure) else { return Err(broken(&path, "invalid YAML")) };
+    let projects: Vec<Project> = serde_json::from_value(root).map_err(|error| broken(&path, &error.to_string()))?;
     Ok(projects.into_iter().flat_map(facts_of_project).collect())
 }
 

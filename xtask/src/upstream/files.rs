@@ -10,8 +10,9 @@ use kubefoundry_yaml::append;
 use serde_json::{Map, Value, json};
 
 use super::encode::Encoder;
-use super::{Crd, entries, root};
+use super::{Crd, entries};
 use crate::Failure;
+use crate::files::{broken, workspace, write};
 
 /// The folder of the skeletons, relative to the project root.
 const FOLDER: &str = "crates/crd/schemas";
@@ -35,19 +36,12 @@ impl fmt::Display for Change {
 impl Change {
     /// Writes or removes the file.
     pub(super) fn apply(&self) -> Result<(), Failure> {
-        let path = root().join(&self.path);
+        let path = workspace().join(&self.path);
         match &self.text {
-            Some(text) => write_file(&path, text),
-            None => fs::remove_file(&path).map_err(|error| broken(&path, &error)),
+            Some(text) => write(&path, text),
+            None => fs::remove_file(&path).map_err(|error| broken(&path, error)),
         }
     }
-}
-
-/// Writes a file and creates the folders above it.
-pub(super) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).map_err(|error| broken(folder, &error))?;
-    fs::write(path, text).map_err(|error| broken(path, &error))
 }
 
 /// Returns the stale files of the work tree.
@@ -55,13 +49,13 @@ pub(super) fn changes(crds: &[Crd]) -> Result<Vec<Change>, Failure> {
     let files = expected_files(crds)?;
     let mut changes = Vec::new();
     for (path, text) in &files {
-        if fs::read_to_string(root().join(path)).ok().as_ref() != Some(text) {
+        if fs::read_to_string(workspace().join(path)).ok().as_ref() != Some(text) {
             changes.push(Change { path: path.clone(), text: Some(text.clone()) });
         }
     }
-    for folder in entries(&root().join(FOLDER))?.into_iter().filter(|path| path.is_dir()) {
+    for folder in entries(&workspace().join(FOLDER))?.into_iter().filter(|path| path.is_dir()) {
         for file in entries(&folder)? {
-            let path = file.strip_prefix(root()).unwrap_or(&file).to_owned();
+            let path = file.strip_prefix(workspace()).unwrap_or(&file).to_owned();
             if !files.contains_key(&path) {
                 changes.push(Change { path, text: None });
             }
@@ -223,8 +217,4 @@ fn notice_text(crds: &[Crd]) -> String {
         );
     }
     text + "\nThe text of the Apache License, Version 2.0, is in the file LICENSE.\n"
-}
-
-fn broken(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Broken(format!("{}: {error}", path.display()))
 }

@@ -166,11 +166,9 @@ impl StatusReport {
     }
 }
 
-/// Returns the provider of an object, if objects of its kind run models.
+/// Returns the provider whose main object an object is, if it is one.
 fn provider_of(composition: &Composition, object: &LiveObject) -> Option<&'static dyn Provider> {
-    composition.providers().iter().copied().find(|provider| {
-        kubefoundry_model::conformance::crd_kinds(*provider).contains(&(object.group(), &*object.object.kind))
-    })
+    composition.providers().iter().copied().find(|provider| provider.owns(&object.value))
 }
 
 /// Translates the status of a joined pair, and notes what is doubtful about it.

@@ -254,14 +254,6 @@ impl Options {
         self.severities.insert(code.id, severity);
     }
 
-    /// Returns the CRD version to write for a provider; `None` when the given CRDs decide.
-    pub fn crd_version<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
-        let crd_version =
-            self.crd_versions.get(provider.name()).map(String::as_str).filter(|version| *version != "auto");
-        let runtime = self.runtimes.get(provider.name()).map(String::as_str);
-        crd_version.or_else(|| provider.info().default_crd_version(runtime).filter(|_| !self.crds))
-    }
-
     /// Applies severities and `strict` to a diagnostic. Returns `None` when its code is off. With `strict`, what was not
     /// judged is an error whatever its severity is.
     pub fn adjust(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {

@@ -90,10 +90,7 @@ fn user_fields(object: &Value) -> Value {
 pub(super) fn comparable_form(composition: &Composition, object: &Value) -> Value {
     let mut object = user_fields(object);
     unify_pods(&mut object);
-    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if let Some(provider) = composition.providers().iter().find(|provider| provider.info().has_kind(group, kind)) {
+    if let Some(provider) = composition.providers().iter().find(|provider| provider.owns(&object)) {
         provider.unify(&mut object);
     }
     object

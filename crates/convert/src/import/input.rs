@@ -111,11 +111,9 @@ impl ParsedObject<'_> {
         string_at(&self.value, "/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
     }
 
-    /// Returns the provider that imports objects of this kind.
+    /// Returns the provider that imports the object.
     pub(crate) fn provider(&self) -> Option<&'static dyn Provider> {
-        let kind = string_at(&self.value, "/kind")?;
-        let imports_kind = |provider: &&dyn Provider| provider.info().has_kind(self.group(), kind);
-        let provider = self.composition.providers().iter().copied().find(imports_kind)?;
+        let provider = self.composition.providers().iter().copied().find(|provider| provider.owns(&self.value))?;
         // An object that another object of the provider owns is a part of its owner and is not imported separately. An
         // example is a Workspace of an InferenceSet.
         let owner = string_at(&self.value, "/metadata/ownerReferences/0/kind");

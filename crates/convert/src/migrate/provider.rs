@@ -390,7 +390,7 @@ fn divide_metadata(
     let is_of_provider = |key: &str| {
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
         let is_in = |group: &str| domain.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-        kinds.iter().any(|kind| is_in(kind.group))
+        kinds.iter().any(|kind| kind.is_custom() && is_in(kind.group))
     };
     let path = ProviderRequest::overrides_path().with_key(METADATA);
     let (mut kept, mut lost) = (Map::new(), Vec::new());

@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use crate::{CrdDefinition, CrdSchema};
+use crate::{CrdDefinition, CrdSchema, ReferenceResolver};
 
 use super::release::{NearestReleases, find_nearest};
 use super::skeleton::{SUBTREES, SkeletonOrigin};
@@ -77,6 +77,11 @@ pub fn known_schemas(group: &str, kind: &str, version: &str, release: Option<&st
 pub fn pod_spec() -> Option<(KnownSchema, &'static str)> {
     let (group, kind, version, part) = POD_SPEC;
     Some((known_schemas(group, kind, version, None)?.nearest, part))
+}
+
+/// Returns what resolves references in schemas that are taken from skeletons.
+pub fn shared_schemas() -> &'static dyn ReferenceResolver {
+    &*SUBTREES
 }
 
 fn schema_of(position: usize, origin: &'static SkeletonOrigin, version: &str) -> Option<&'static CrdSchema> {

@@ -22,7 +22,7 @@ mod skeleton;
 mod subtrees;
 mod table;
 
-pub use known_schemas::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
+pub use known_schemas::{KnownSchema, KnownSchemas, known_schemas, pod_spec, shared_schemas};
 pub use skeleton::{Skeleton, SkeletonError, SkeletonOrigin};
 pub use subtrees::map_subschemas;
 

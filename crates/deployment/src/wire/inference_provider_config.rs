@@ -133,7 +133,7 @@ wire_object! {
         /// `metadata`.
         condition: String = "condition" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// The priority, 0 by default. The true rule with the highest priority wins.
-        priority: i32 = "priority" [minimum(0), checked_by(&codes::OUT_OF_RANGE), default("0")],
+        priority: i32 = "priority" [minimum(0), default("0")],
         /// The reason for the selection, shown to users. `{engine}` is replaced by the engine's name.
         reason: String = "reason",
     }

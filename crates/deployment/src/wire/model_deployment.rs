@@ -193,7 +193,7 @@ wire_object! {
         /// The longest context in tokens, prompt and answer together. By default the model's own limit. Rendered as
         /// `--max-model-len` (vLLM), `--context-length` (SGLang), `--max-seq-len` (TensorRT-LLM) or `--ctx-size`
         /// (llama.cpp).
-        context_length: i32 = "contextLength" [minimum(1), checked_by(&codes::OUT_OF_RANGE)],
+        context_length: i32 = "contextLength" [minimum(1)],
         /// Allows Python code from the model's repository to run in the engine. Set it only if you trust the model's
         /// authors.
         trust_remote_code: bool = "trustRemoteCode" [default("false")],
@@ -231,7 +231,7 @@ wire_object! {
     /// Replica counts.
     pub struct Scaling {
         /// The number of replicas in aggregated mode, 1 by default. 0 scales to zero. Ignored in disaggregated mode.
-        replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
+        replicas: i32 = "replicas" [minimum(0)],
         /// The workers that read prompts. Required in disaggregated mode, ignored otherwise.
         prefill: RoleScaling = "prefill",
         /// The workers that generate answers. Required in disaggregated mode, ignored otherwise.
@@ -242,14 +242,14 @@ wire_object! {
     /// The workers of one role in disaggregated mode.
     pub struct RoleScaling {
         /// The number of workers, 1 by default.
-        replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE), default("1")],
+        replicas: i32 = "replicas" [minimum(0), default("1")],
         /// The GPUs of each worker. `count` is required.
         gpu: Gpu = "gpu",
         /// The memory request and limit of each worker, such as `64Gi`. A role without it causes a warning, and its
         /// workers have neither.
         memory: String = "memory" [syntax(Syntax::Quantity)],
         /// The number of nodes that each worker spans, 1 by default. A worker has `gpu.count` GPUs on each node.
-        nodes: i32 = "nodes" [minimum(1), checked_by(&codes::OUT_OF_RANGE), not_in(&[AIRUNWAY])],
+        nodes: i32 = "nodes" [minimum(1), not_in(&[AIRUNWAY])],
         /// Engine flags of this role.
         engine: RoleEngine = "engine" [not_in(&[AIRUNWAY])],
         /// Environment variables of this role. They replace variables of the same name in `spec.env`.
@@ -313,7 +313,7 @@ wire_object! {
     /// The GPUs of one worker.
     pub struct Gpu {
         /// The number of GPUs, 0 by default.
-        count: i32 = "count" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
+        count: i32 = "count" [minimum(0)],
         /// The extended resource of the GPUs, such as `amd.com/gpu` or `nvidia.com/mig-1g.10gb`. `nvidia.com/gpu` by
         /// default.
         gpu_type: String = "type" [syntax(Syntax::ExtendedResource)],
@@ -333,7 +333,7 @@ wire_object! {
         shared_memory: String = "sharedMemory" [syntax(Syntax::Quantity), not_in(&[AIRUNWAY])],
         /// The number of nodes that each replica spans in aggregated mode, 1 by default. A replica has `gpu.count` GPUs
         /// on each node.
-        nodes: i32 = "nodes" [minimum(1), checked_by(&codes::OUT_OF_RANGE), not_in(&[AIRUNWAY])],
+        nodes: i32 = "nodes" [minimum(1), not_in(&[AIRUNWAY])],
         /// The amounts that the workers of both serving modes reserve, as quantities by resource, as in a core/v1
         /// ResourceRequirements. They replace the requests of `memory` and `cpu`.
         requests: Map<IntegerOrString> = "requests" [max_entries(64), not_in(&[AIRUNWAY])],

@@ -15,6 +15,9 @@ use crate::{labels, names, quantity};
 use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::FieldPath;
 
+/// Says that a variable has a value and a source. The rules of our CRDs say the same.
+pub const VALUE_TWICE: &str = "has both value and valueFrom, expected only one of them";
+
 /// Fields of a pod that the downward API offers, besides single labels and annotations.
 const POD_FIELDS: &[&str] = &[
     "metadata.name",
@@ -55,12 +58,17 @@ fn check_variable(path: &PathOf<EnvVar>, variable: &EnvVar, check: &mut Checker<
     }
     let source_path = path.clone().value_from();
     if value.is_some() && check.is_present(&source_path) {
-        let message = format!("{path} has both value and valueFrom, expected only one of them");
+        let message = format!("{path} {VALUE_TWICE}");
         check.findings.report(&codes::INVALID_ENVIRONMENT, &source_path, message);
     }
     if let Some(source) = value_from {
         check_source(&source_path, source, check);
     }
+}
+
+/// Says how many sources a variable has. The rules of our CRDs say the same.
+pub fn expected_sources() -> String {
+    format!("expected exactly one of {}", EnvVarSource::FIELDS.join(", "))
 }
 
 fn check_source(path: &PathOf<EnvVarSource>, source: &EnvVarSource, check: &mut Checker<'_, '_>) {
@@ -70,8 +78,7 @@ fn check_source(path: &PathOf<EnvVarSource>, source: &EnvVarSource, check: &mut 
     let node = check.findings.scope().root.at(path);
     let sources = node.map_or(0, |node| node.entries().iter().filter(|entry| entry.node.value != Value::Null).count());
     if sources != 1 {
-        let message =
-            format!("{path} has {sources} sources, expected exactly one of {}", EnvVarSource::FIELDS.join(", "));
+        let message = format!("{path} has {sources} sources, {}", expected_sources());
         check.findings.report(&codes::INVALID_ENVIRONMENT, path, message);
     }
     if let Some(field) = field_ref {

@@ -99,10 +99,6 @@ pub(super) fn check_rules(
         let path = list.clone().index(index);
         let condition = path.clone().condition();
         require_field(rule.condition.as_ref(), &condition, findings);
-        if let Some(priority) = rule.priority.filter(|priority| *priority < 0) {
-            let path = path.priority();
-            findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {priority}, expected at least 0"));
-        }
         let node = root.at(&condition);
         spans.push(node.map(|node| node.span));
         let (Some(node), Some(text)) = (node, &rule.condition) else { continue };

@@ -19,13 +19,13 @@ use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
-use kubefoundry_provider::{Behavior, CustomKind, GatewayBackend, Provider, Reaction, Translation};
+use kubefoundry_provider::{Behavior, GatewayBackend, ObjectKind, Provider, Reaction, Translation};
 use kubefoundry_transform::{InstalledSchemas, RunContext};
 
 /// The kinds that are rendered for a Gateway, whatever the provider.
-pub static KINDS: &[CustomKind] = &[
-    CustomKind { group: "gateway.networking.k8s.io", kind: HTTP_ROUTE, plural: "httproutes" },
-    CustomKind { group: "inference.networking.k8s.io", kind: INFERENCE_POOL, plural: "inferencepools" },
+pub static KINDS: &[ObjectKind] = &[
+    ObjectKind { group: "gateway.networking.k8s.io", kind: HTTP_ROUTE, plural: "httproutes" },
+    ObjectKind { group: "inference.networking.k8s.io", kind: INFERENCE_POOL, plural: "inferencepools" },
 ];
 
 const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::messages;
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::ir::{Engine, EngineType, FieldOrigin, Leaf, RoleEngine};
 use kubefoundry_deployment::wire;
@@ -25,7 +26,7 @@ pub(super) fn validate_engine(
         let message = if check.effective_api_group().chooses_engine {
             "engine.type is not set, and no ready provider has an engine for this mode and these resources"
         } else {
-            "engine.type is required"
+            messages::ENGINE_TYPE_REQUIRED
         };
         check.findings.report(&codes::ENGINE_TYPE_REQUIRED, &type_path, message).help(format!(
             "set it to one of {}",
@@ -42,7 +43,7 @@ pub(super) fn validate_engine(
         );
         check.findings.report(&codes::REMOTE_CODE_TRUSTED, path, message).help(help);
     }
-    let context_length = wire.context_length.and_then(|length| validate_context_length(length, check));
+    let context_length = wire.context_length.and_then(|length| u32::try_from(length).ok());
     let args = validate_arguments(wire.args.as_ref(), &path.clone().args().into(), check);
     let extra_path = FieldPath::from(path.extra_args());
     let extra_args = wire.extra_args.as_deref().unwrap_or_default();
@@ -111,16 +112,6 @@ fn limit_entries<'w, T>(entries: &'w [T], max: usize, path: &FieldPath, check: &
     entries.get(..max).unwrap_or(entries)
 }
 
-fn validate_context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
-    let positive = u32::try_from(length).ok().filter(|length| *length > 0);
-    if positive.is_none() {
-        let path = wire::ModelDeployment::path().spec().engine().context_length();
-        let message = format!("{path} is {length}, expected at least 1");
-        check.findings.report(&codes::OUT_OF_RANGE, &path, message);
-    }
-    positive
-}
-
 /// The key of `engine.args` by which airunway names a GGUF file for llama.cpp.
 const AIRUNWAY_GGUF_URL: &str = "ggufUrl";
 
@@ -133,10 +124,7 @@ fn validate_argument_key(key: &str, keys: &BTreeSet<&str>, path: &FieldPath, che
     let bare = key.trim_start_matches(['-', '.']);
     let rename = is_flag_name(bare) && !keys.contains(bare);
     let replacement = if rename { check.replacement(&place, key, bare) } else { None };
-    let message = format!(
-        "{path} has the key {:?}, expected a bare flag name of lower-case letters, digits, '-' and '_'",
-        kubefoundry_yaml::text::shorten(key)
-    );
+    let message = format!("{path} has the key {:?}, {}", kubefoundry_yaml::text::shorten(key), messages::ARGUMENT_KEY);
     let reported = check.findings.report(&codes::INVALID_ARGUMENT_KEY, place, message);
     let reported = match key.split_once('.') {
         _ if key == AIRUNWAY_GGUF_URL => reported.help(
@@ -171,13 +159,13 @@ fn is_flag_name(key: &str) -> bool {
 fn validate_extra_arguments(elements: &[Argument], path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, Argument(element)) in elements.iter().enumerate() {
         let checked = if element.is_empty() {
-            Err("a flag or the value of one")
+            Err(messages::EXTRA_ARGUMENT)
         } else if element.chars().any(|character| matches!(character, '\0' | '\n' | '\r')) {
             Err("one line")
         } else if element == "--" {
-            Err("a flag: \"--\" alone ends the flags")
+            Err(messages::END_OF_FLAGS)
         } else if index == 0 && !element.starts_with("--") {
-            Err("a flag that starts with \"--\"")
+            Err(messages::FIRST_EXTRA_ARGUMENT)
         } else {
             Ok(())
         };

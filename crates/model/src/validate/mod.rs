@@ -10,6 +10,7 @@
 mod engine;
 mod frontend;
 mod gateway;
+pub mod messages;
 mod metadata;
 mod model;
 mod pod;

@@ -1,5 +1,6 @@
 //! Validation of the model: its id, its name in the API and its source.
 
+use super::messages::{self, model_id};
 use super::{storage, volumes};
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::ir::{EngineType, Leaf, Model, ModelSource, Volume};
@@ -8,10 +9,6 @@ use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::syntax_result::SyntaxResult;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
-
-const ID: &str = "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of spec.model.storage";
-const SEGMENT: &str = "a HuggingFace id: parts of at most 96 letters, digits, '-', '_' and '.', not starting or ending \
-                       with '-' or '.', without \"--\" and \"..\"";
 
 /// Validates the model. Returns `None` if its source could not be read.
 pub(super) fn validate_model(
@@ -52,14 +49,10 @@ fn validate_custom_model(wire: &wire::Model, has_image: bool, check: &mut Checke
         && check.is_absent_or_empty(&image)
         && check.is_absent_or_empty(&wire::ModelDeployment::path().spec().engine().image())
     {
-        check.findings.report(&codes::IMAGE_REQUIRED, &image, "image is required when source is custom");
+        check.findings.report(&codes::IMAGE_REQUIRED, &image, messages::IMAGE_REQUIRED);
     }
     if let Some(id) = non_empty(wire.id.as_deref()) {
-        let checked = if id.starts_with('/') {
-            check_absolute_path(id)
-        } else {
-            Err("an absolute path inside the image, or no id, when source is custom")
-        };
+        let checked = if id.starts_with('/') { check_absolute_path(id) } else { Err(model_id::IN_IMAGE) };
         check.check_syntax(&codes::INVALID_MODEL_ID, &wire::ModelDeployment::path().spec().model().id(), id, checked);
     }
     if non_empty(wire.served_name.as_deref()).is_some() {
@@ -80,7 +73,7 @@ fn validate_hugging_face_id(
 ) {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
     if check.is_missing(wire.id.as_deref(), &path) {
-        check.findings.report(&codes::MODEL_ID_REQUIRED, &path, "model.id is required when source is huggingface");
+        check.findings.report(&codes::MODEL_ID_REQUIRED, &path, messages::MODEL_ID_REQUIRED);
     }
     let Some(id) = non_empty(wire.id.as_deref()) else { return };
     if !id.starts_with('/') {
@@ -112,21 +105,21 @@ fn validate_hugging_face_id(
 /// `huggingface_hub`, which the engines call.
 fn check_repository(id: &str) -> SyntaxResult {
     if id.starts_with('-') || id.chars().any(|character| character.is_whitespace() || character.is_control()) {
-        return Err("a model id that does not start with '-' and has no spaces");
+        return Err(model_id::NO_FLAG);
     }
     let parts: Vec<&str> = id.split('/').collect();
     let (repository, file) = match parts.as_slice() {
         [_] | [_, _] => (parts.as_slice(), None),
         [repository @ .., file] if parts.len() == 3 => (repository, Some(*file)),
-        _ => return Err(ID),
+        _ => return Err(model_id::FORM),
     };
     if parts.iter().any(|part| part.is_empty()) || file.is_some_and(|file| !is_gguf(file)) {
-        return Err(ID);
+        return Err(model_id::FORM);
     }
     let file_fits = file.is_none_or(|file| {
         file.len() <= 255 && !file.starts_with(['-', '.']) && !file.contains("..") && file.bytes().all(is_id_byte)
     });
-    if file_fits && repository.iter().all(|part| is_id_part(part)) { Ok(()) } else { Err(SEGMENT) }
+    if file_fits && repository.iter().all(|part| is_id_part(part)) { Ok(()) } else { Err(model_id::PARTS) }
 }
 
 /// Checks a name with an optional tag: `gemma2:2b`.
@@ -158,12 +151,12 @@ fn is_id_part(part: &str) -> bool {
 /// Checks a path: it is below `/` and has no white space and no `..`.
 fn check_absolute_path(path: &str) -> SyntaxResult {
     if path.chars().any(|character| character.is_whitespace() || character.is_control()) {
-        return Err("a path without spaces and control characters");
+        return Err(model_id::PATH_WITHOUT_SPACES);
     }
     if path.split('/').any(|part| part == "..") {
-        return Err("a path without \"..\"");
+        return Err(messages::PATH_UPWARDS);
     }
-    if basename(path).is_none() { Err("a path below \"/\"") } else { Ok(()) }
+    if basename(path).is_none() { Err(model_id::PATH_BELOW_ROOT) } else { Ok(()) }
 }
 
 /// Returns the last non-empty part of an id.
@@ -196,9 +189,9 @@ fn validate_served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Opti
 fn check_served_name(name: &str) -> SyntaxResult {
     let is_refused = |character: char| character == ',' || character.is_whitespace() || character.is_control();
     if name.len() > 253 {
-        Err("a name of at most 253 characters")
+        Err(messages::SERVED_NAME_TOO_LONG)
     } else if name.starts_with('-') || name.chars().any(is_refused) {
-        Err("a name without commas, spaces and control characters that does not start with '-'")
+        Err(messages::SERVED_NAME)
     } else {
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Validation of the pod fields: image, environment, metadata, secrets and placement.
 
 use super::metadata::pairs;
-use super::tolerations;
+use super::{messages, tolerations};
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::ir::{EngineContainer, EnvVar, PodSettings, Probes, Toleration};
 use kubefoundry_deployment::wire;
@@ -154,7 +154,7 @@ pub(super) fn validate_image(
     {
         check
             .findings
-            .report(&codes::IMAGE_IN_TWO_PLACES, second, "spec.engine.image and spec.image differ")
+            .report(&codes::IMAGE_IN_TWO_PLACES, second, messages::IMAGES_DIFFER)
             .related(first, "the other image")
             .help("remove one of the two");
     }

@@ -1,6 +1,7 @@
 //! Validation of the volumes for model data (docs/design/0003), with the fields and defaults of airunway's
 //! `model.storage`.
 
+use super::messages;
 use kubefoundry_deployment::wire::ModelDeployment;
 use std::collections::BTreeMap;
 
@@ -166,7 +167,7 @@ fn validate_mount_path(
         Some(VolumePurpose::CompilationCache) => "/compilation-cache",
         Some(VolumePurpose::Custom) => {
             if check.is_missing(wire.mount_path.as_deref(), &path) {
-                let message = format!("{path} is required when purpose is custom");
+                let message = format!("{path} {}", messages::MOUNT_PATH_REQUIRED);
                 check.findings.report(&codes::REQUIRED_FIELD, &path, message);
             }
             ""
@@ -178,12 +179,12 @@ fn validate_mount_path(
 
 fn check_mount_path(path: &str) -> SyntaxResult {
     if !path.starts_with('/') || path.trim_end_matches('/').is_empty() {
-        Err("an absolute path below \"/\"")
+        Err(messages::MOUNT_BELOW_ROOT)
     } else if path.split('/').any(|part| part == "..") {
-        Err("a path without \"..\"")
+        Err(messages::PATH_UPWARDS)
     } else if path.contains([':', '$']) || path.chars().any(char::is_control) {
         // Environment variables for caches contain the path, and the kubelet expands `$(NAME)` in them.
-        Err("a path without ':', '$' and control characters")
+        Err(messages::MOUNT_CHARACTERS)
     } else {
         Ok(())
     }
@@ -202,7 +203,7 @@ fn validate_claim_name(
     if check.is_absent(&path.clone().size()) && check.is_missing(wire.claim_name.as_deref(), &path_to_name) {
         check
             .findings
-            .report(&codes::REQUIRED_FIELD, &path_to_name, format!("{path_to_name} is required without a size"))
+            .report(&codes::REQUIRED_FIELD, &path_to_name, format!("{path_to_name} {}", messages::CLAIM_NAME_REQUIRED))
             .help("set it to an existing PersistentVolumeClaim, or set size for a new one");
     }
     Leaf::derived(default)
@@ -230,7 +231,7 @@ fn validate_new_claim(
 /// Reports a field of a new claim that is given without a size.
 fn refuse_without_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
     if check.is_present(path) {
-        let message = format!("{path} is for a new claim, which needs a size");
+        let message = format!("{path} {}", messages::ONLY_FOR_NEW_CLAIM);
         check.findings.report(code, FieldRef::key(path), message);
     }
 }

@@ -1,6 +1,7 @@
 //! Validation of the tolerations, as in `ValidateTolerations` in
 //! `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
 
+use super::messages;
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::FieldRef;
@@ -31,18 +32,18 @@ fn validate_toleration(path: &PathOf<Toleration>, toleration: &Toleration, check
     if let Some(key) = non_empty(key.as_deref()) {
         check.check_syntax(code, &path.clone().key(), key, labels::label_key(key));
     } else if operator != Some("Exists") && !operator_unread && check.is_missing(key.as_deref(), &path.clone().key()) {
-        let message = format!("{path} has no key, which only operator Exists allows");
+        let message = format!("{path} {}", messages::TOLERATION_WITHOUT_KEY);
         check.findings.report(code, path, message);
     }
     let value_path = path.clone().value();
     let missing = check.is_missing(value.as_deref(), &value_path);
     match (operator, non_empty(value.as_deref())) {
         (Some("Exists"), Some(_)) => {
-            let message = format!("{value_path} is set, but operator Exists takes no value");
+            let message = format!("{value_path} {}", messages::TOLERATION_WITH_VALUE);
             check.findings.report(code, FieldRef::key(&value_path), message);
         }
         (Some("Lt" | "Gt"), None) if missing => {
-            let message = format!("{value_path} is missing, expected an integer with operator Lt or Gt");
+            let message = format!("{value_path} {}", messages::TOLERATION_WITHOUT_VALUE);
             check.findings.report(code, &value_path, message);
         }
         (Some("Lt" | "Gt"), Some(value)) => {
@@ -59,7 +60,7 @@ fn validate_toleration(path: &PathOf<Toleration>, toleration: &Toleration, check
     let effect_unread = effect.is_none() && !check.is_absent(&path.clone().effect());
     if toleration_seconds.is_some() && !effect_unread && effect.as_deref() != Some("NoExecute") {
         let seconds = path.clone().toleration_seconds();
-        let message = format!("{seconds} is set, but applies only to effect NoExecute");
+        let message = format!("{seconds} {}", messages::TOLERATION_SECONDS);
         check.findings.report(code, FieldRef::key(&seconds), message);
     }
 }
@@ -67,5 +68,5 @@ fn validate_toleration(path: &PathOf<Toleration>, toleration: &Toleration, check
 /// Checks the value of `Lt` and `Gt`: a 64-bit integer without leading zeros or a plus sign.
 fn check_integer(value: &str) -> SyntaxResult {
     let fits = value.parse::<i64>().is_ok_and(|number| number.to_string() == value);
-    if fits { Ok(()) } else { Err("an integer with operator Lt or Gt") }
+    if fits { Ok(()) } else { Err(messages::TOLERATION_VALUE) }
 }

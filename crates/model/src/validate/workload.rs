@@ -2,7 +2,7 @@
 
 use super::engine::validate_role_engine;
 use super::pod::{self, validate_environment};
-use super::resources;
+use super::{messages, resources};
 use kubefoundry_deployment::codes;
 use kubefoundry_deployment::ir::{
     ContainerResources, EngineContainer, EngineType, FieldOrigin, GPU_RESOURCES, Leaf, NVIDIA_GPU, Role, RoleEngine,
@@ -155,11 +155,11 @@ fn validate_worker(role: Role, written: &WrittenWorker<'_>, check: &mut Checker<
             pod::engine_container(role.probes.as_ref(), role.volume_mounts.as_deref(), role.security_context.as_ref());
         worker.written = resources::validate_role(role.resources.as_ref(), &worker, check);
     }
-    let nodes = validate_nodes(written.nodes, &worker, check);
+    let nodes = read_count(written.nodes, &worker.nodes_path(), 1, check);
     let ceilings = check.effective_api_group().ceilings.as_ref();
-    let replicas = validate_count(written.replicas, &worker.replicas_path(), 1, check);
+    let replicas = read_count(written.replicas, &worker.replicas_path(), 1, check);
     let gpu_count =
-        validate_count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_path().count(), written.assumed_gpus, check);
+        read_count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_path().count(), written.assumed_gpus, check);
     if let Some(gpu_type) = written.gpu.and_then(|gpu| non_empty(gpu.gpu_type.as_deref())) {
         worker.gpu_type = Leaf::written(gpu_type.to_owned());
     }
@@ -177,18 +177,6 @@ fn validate_worker(role: Role, written: &WrittenWorker<'_>, check: &mut Checker<
         check.check_maximum(&worker.gpu_path().count(), count.value, ceilings.map(|ceilings| ceilings.gpus));
     }
     Some(Worker { replicas: replicas?, gpu_count: gpu_count?, nodes: nodes?, ..worker })
-}
-
-/// Validates the number of nodes. Returns `None` if it is not positive or could not be read.
-fn validate_nodes(written: Option<i32>, worker: &Worker, check: &mut Checker<'_, '_>) -> Option<Leaf<u32>> {
-    let path = worker.nodes_path();
-    let Some(written) = written else { return check.is_absent(&path).then_some(Leaf::defaulted(1)) };
-    let nodes = u32::try_from(written).ok().filter(|nodes| *nodes > 0);
-    if nodes.is_none() {
-        let message = format!("{path} is {written}, expected at least 1");
-        check.findings.report(&codes::OUT_OF_RANGE, &path, message);
-    }
-    nodes.map(Leaf::written)
 }
 
 /// Merges the resources of a worker, and takes the number of GPUs from the limits if no other field has it.
@@ -238,29 +226,19 @@ fn warn_about_gpus(worker: &Worker, count: Option<&Leaf<u32>>, check: &mut Check
     }
 }
 
-/// Validates a count, which may be zero. Returns `None` if it is negative or could not be read.
-fn validate_count(
-    written: Option<i32>,
-    path: &FieldPath,
-    default: u32,
-    check: &mut Checker<'_, '_>,
-) -> Option<Leaf<u32>> {
-    let Some(written) = written else {
-        return check.is_absent(path).then_some(Leaf::defaulted(default));
-    };
-    let count = u32::try_from(written).ok();
-    if count.is_none() {
-        let message = format!("{path} is {written}, expected at least 0");
-        check.findings.report(&codes::OUT_OF_RANGE, path, message);
+/// Returns a count or its default. Returns `None` if the count was not read, because it is too small or no number.
+fn read_count(written: Option<i32>, path: &FieldPath, default: u32, check: &Checker<'_, '_>) -> Option<Leaf<u32>> {
+    match written {
+        Some(written) => u32::try_from(written).ok().map(Leaf::written),
+        None => check.is_absent(path).then_some(Leaf::defaulted(default)),
     }
-    count.map(Leaf::written)
 }
 
 /// Reports an aggregated worker, or a role with the written count 0, without the GPUs that its engine needs. A role
 /// without a count is reported elsewhere.
 fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, check: &mut Checker<'_, '_>) {
     let Some(profile) = engine.map(profile).filter(|profile| profile.requires_gpu) else { return };
-    let message = format!("{} engine requires GPU (set resources.gpu.count > 0)", profile.display_name);
+    let message = messages::requires_gpu(&format!("{} engine", profile.display_name));
     let Some(worker) = worker.filter(|worker| !worker.has_gpus()) else { return };
     if role == Role::Aggregated {
         check.findings.report(&codes::ENGINE_REQUIRES_GPU, worker.gpu_path().count(), message);
@@ -291,17 +269,14 @@ fn warn_about_ignored_scaling(paths: &[FieldPath], mode: ServingMode, check: &mu
 fn refuse_resources(check: &mut Checker<'_, '_>) {
     let gpu = FieldPath::from(wire::ModelDeployment::path().spec().resources().gpu());
     if check.is_present(&gpu) {
-        let message = "Cannot specify both resources.gpu and scaling.prefill/decode";
-        check.findings.report(&codes::RESOURCES_AND_ROLES, FieldRef::key(&gpu), message);
+        check.findings.report(&codes::RESOURCES_AND_ROLES, FieldRef::key(&gpu), messages::RESOURCES_AND_ROLES);
     }
     let resources = wire::ModelDeployment::path().spec().resources();
     let fields =
         [("memory", resources.clone().memory()), ("cpu", resources.clone().cpu()), ("nodes", resources.nodes())];
     for (field, path) in fields {
         if check.is_present(&path) && !check.is_empty_text(&path) {
-            let message = format!(
-                "Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"
-            );
+            let message = messages::resource_of_aggregated(field);
             check.findings.report(&codes::RESOURCES_IN_DISAGGREGATED, FieldRef::key(&path), message);
         }
     }
@@ -326,13 +301,12 @@ fn require_roles(workers: [Option<&Worker>; 2], check: &mut Checker<'_, '_>) {
                 _ => worker.has_gpus(),
             });
             if check.is_absent_or_empty(&path) && !is_in_resources {
-                check.findings.report(code, &path, format!("Disaggregated mode requires scaling.{role}.{field}"));
+                check.findings.report(code, &path, messages::role_requires(role, field));
             }
         }
     }
     if incomplete {
-        let message = "Disaggregated mode requires scaling.prefill and scaling.decode";
-        check.findings.report(&codes::ROLES_REQUIRED, &scaling, message);
+        check.findings.report(&codes::ROLES_REQUIRED, &scaling, messages::ROLES_REQUIRED);
     }
 }
 

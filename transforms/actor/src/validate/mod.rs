@@ -10,7 +10,7 @@ mod workload;
 use super::codes::{TRANSPORT_NOT_USABLE, WORKLOAD_OR_REFERENCE};
 use super::ir::{Actor, Mode, Sidecar};
 use super::options::{Settings, Transport, TransportKind};
-use super::wire::{ActorResources, ActorSidecar, AsyncActor, AsyncActorSpec, ImagePullPolicy};
+use super::wire::{ActorResources, ActorSidecar, AsyncActor, AsyncActorSpec, ImagePullPolicy, ONE_WORKLOAD};
 use super::{DEFAULT_SIDECAR_IMAGE, RESERVED_ENVIRONMENT, codes};
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::check::environment;
@@ -130,11 +130,7 @@ fn mode(
         (false, true) => binding::binding(spec, namespace, check).map(Mode::Binding),
         (both, _) => {
             let place = if both { FieldRef::key(&reference) } else { FieldRef::key(&AsyncActor::path().spec()) };
-            let reported = check.findings.report(
-                &WORKLOAD_OR_REFERENCE,
-                place,
-                "Exactly one of 'workload' or 'workloadRef' must be set",
-            );
+            let reported = check.findings.report(&WORKLOAD_OR_REFERENCE, place, ONE_WORKLOAD);
             if both {
                 reported
                     .related(FieldRef::key(&workload), "workload is set here")

@@ -9,6 +9,7 @@ use super::builtin_schemas::{SERVE_CONFIG, check_serve_config};
 use crate::codes;
 use kubefoundry_crd::{CrdSchema, Crds, SchemaViolation};
 use kubefoundry_diagnostics::{FieldRef, Findings};
+use kubefoundry_kubernetes::header::{group_of, is_builtin_group};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{GroupKind, InstalledSchemas, ListType, PatchedObject, SchemaCheck};
@@ -109,7 +110,7 @@ pub(crate) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, finding
     for object in objects {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
-        if is_built_in(api_version) {
+        if is_builtin_group(group_of(api_version)) {
             continue;
         }
         match schemas.0.schema(api_version, kind) {
@@ -135,7 +136,7 @@ pub(crate) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, finding
 pub(crate) fn check_change(old: &Value, new: &Value, schemas: &CrdSchemas<'_>, findings: &mut Findings<'_>) {
     let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("/apiVersion"), text("/kind"));
-    if is_built_in(api_version) {
+    if is_builtin_group(group_of(api_version)) {
         return;
     }
     match schemas.0.schema(api_version, kind) {
@@ -149,12 +150,6 @@ pub(crate) fn check_change(old: &Value, new: &Value, schemas: &CrdSchemas<'_>, f
         Err(Some(problem)) => findings.add(problem.diagnostic()),
         Err(None) => {}
     }
-}
-
-/// Returns whether a kind is built into Kubernetes: its group is empty, has no dot, or is below `k8s.io`.
-fn is_built_in(api_version: &str) -> bool {
-    let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    !group.contains('.') || group.ends_with(".k8s.io")
 }
 
 /// Reports a violation at the field of the input that it comes from.

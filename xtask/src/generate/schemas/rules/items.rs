@@ -1,13 +1,15 @@
 //! Rules on engine arguments, environment variables, tolerations and labels.
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_kubernetes::check::environment::{VALUE_TWICE, expected_sources};
 use kubefoundry_kubernetes::wire::EnvVarSource;
+use kubefoundry_model::validate::messages;
 
 use super::{Rule, quote, raw, shortened};
 
 /// Returns the rules on the keys of `engine.args`.
 pub(super) fn argument_keys() -> Vec<Rule> {
-    const EXPECTED: &str = "expected a bare flag name of lower-case letters, digits, '-' and '_'";
+    const EXPECTED: &str = messages::ARGUMENT_KEY;
     let pattern = raw("^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$");
     let wrong = format!("self.filter(key, !key.matches({pattern}))[0]");
     vec![Rule {
@@ -21,10 +23,11 @@ pub(super) fn argument_keys() -> Vec<Rule> {
 pub(super) fn extra_arguments() -> Vec<Rule> {
     vec![Rule {
         rule: "self.size() == 0 || self[0] == '' || self[0].startsWith('--')".to_owned(),
-        message: "the first element is not a flag, expected a flag that starts with \"--\"".to_owned(),
+        message: format!("the first element is not a flag, expected {}", messages::FIRST_EXTRA_ARGUMENT),
         expression: Some(format!(
-            "'[0] is \"' + {} + '\", expected a flag that starts with \"--\"'",
-            shortened("self[0]")
+            "'[0] is \"' + {} + {}",
+            shortened("self[0]"),
+            quote(&format!("\", expected {}", messages::FIRST_EXTRA_ARGUMENT))
         )),
     }]
 }
@@ -32,17 +35,14 @@ pub(super) fn extra_arguments() -> Vec<Rule> {
 /// Returns the rules on an element of `engine.extraArgs`.
 pub(super) fn extra_argument() -> Vec<Rule> {
     vec![
-        Rule::new("self != ''", "is \"\", expected a flag or the value of one"),
-        Rule::new("self != '--'", "is \"--\", expected a flag: \"--\" alone ends the flags"),
+        Rule::new("self != ''", format!("is \"\", expected {}", messages::EXTRA_ARGUMENT)),
+        Rule::new("self != '--'", format!("is \"--\", expected {}", messages::END_OF_FLAGS)),
     ]
 }
 
 /// Returns the rules on an environment variable.
 pub(super) fn variable() -> Vec<Rule> {
-    vec![Rule::new(
-        "!has(self.value) || self.value == '' || !has(self.valueFrom)",
-        "has both value and valueFrom, expected only one of them",
-    )]
+    vec![Rule::new("!has(self.value) || self.value == '' || !has(self.valueFrom)", VALUE_TWICE)]
 }
 
 /// Returns the rule that `valueFrom` has exactly one source.
@@ -52,7 +52,7 @@ pub(super) fn source() -> Vec<Rule> {
     // The API server assumes that string() returns an unbounded text, which exceeds the cost limit.
     let numbers: Vec<String> = (0..=is_set.len()).map(|number| format!("'{number}'")).collect();
     let number = format!("[{}][{count}]", numbers.join(", "));
-    let expected = format!("expected exactly one of {}", EnvVarSource::FIELDS.join(", "));
+    let expected = expected_sources();
     vec![Rule {
         rule: format!("{count} == 1"),
         message: format!("has no source or several, {expected}"),
@@ -66,26 +66,23 @@ pub(super) fn toleration() -> Vec<Rule> {
     let operator = |words: &str| format!("(has(self.operator) && self.operator in {words})");
     let value = is_set("value");
     vec![
-        Rule::new(
-            format!("{} || {}", is_set("key"), operator("['Exists']")),
-            "has no key, which only operator Exists allows",
-        ),
+        Rule::new(format!("{} || {}", is_set("key"), operator("['Exists']")), messages::TOLERATION_WITHOUT_KEY),
         Rule::new(
             format!("!{} || !{value}", operator("['Exists']")),
-            "value is set, but operator Exists takes no value",
+            format!("value {}", messages::TOLERATION_WITH_VALUE),
         ),
         Rule::new(
             format!("!{} || {value}", operator("['Lt', 'Gt']")),
-            "value is missing, expected an integer with operator Lt or Gt",
+            format!("value {}", messages::TOLERATION_WITHOUT_VALUE),
         ),
         Rule::expect(
             "value",
             &format!("{} && !self.value.matches({})", operator("['Lt', 'Gt']"), raw("^(0|-?[1-9][0-9]{0,18})$")),
-            "an integer with operator Lt or Gt",
+            messages::TOLERATION_VALUE,
         ),
         Rule::new(
             "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
-            "tolerationSeconds is set, but applies only to effect NoExecute",
+            format!("tolerationSeconds {}", messages::TOLERATION_SECONDS),
         ),
     ]
 }

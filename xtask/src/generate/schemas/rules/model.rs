@@ -2,6 +2,8 @@
 
 use kubefoundry_kubernetes::names;
 
+use kubefoundry_model::validate::messages::{self, model_id};
+
 use super::{Rule, quote, raw, shortened};
 
 const CUSTOM: &str = "(has(self.source) && self.source == 'custom')";
@@ -28,13 +30,10 @@ pub(super) fn presence() -> Vec<Rule> {
     let image = "(has(self.image) && self.image != '')";
     let engine_image = "(has(self.engine) && has(self.engine.image) && self.engine.image != '')";
     vec![
-        Rule::new("has(self.engine) && has(self.engine.type)", "engine.type is required"),
-        Rule::new(format!("{custom} || {id}"), "model.id is required when source is huggingface"),
-        Rule::new(format!("!{custom} || {image} || {engine_image}"), "image is required when source is custom"),
-        Rule::new(
-            format!("!{image} || !{engine_image} || self.image == self.engine.image"),
-            "spec.engine.image and spec.image differ",
-        ),
+        Rule::new("has(self.engine) && has(self.engine.type)", messages::ENGINE_TYPE_REQUIRED),
+        Rule::new(format!("{custom} || {id}"), messages::MODEL_ID_REQUIRED),
+        Rule::new(format!("!{custom} || {image} || {engine_image}"), messages::IMAGE_REQUIRED),
+        Rule::new(format!("!{image} || !{engine_image} || self.image == self.engine.image"), messages::IMAGES_DIFFER),
     ]
 }
 
@@ -56,34 +55,17 @@ pub(super) fn rules() -> Vec<Rule> {
     );
     let repository = format!("!{CUSTOM} && !{is_path}");
     vec![
-        Rule::expect(
-            "id",
-            &format!("{CUSTOM} && !{is_path}"),
-            "an absolute path inside the image, or no id, when source is custom",
-        ),
-        Rule::expect("id", &format!("{is_path} && {spaces}"), "a path without spaces and control characters"),
-        Rule::expect("id", &format!("{is_path} && !{spaces} && {up}"), "a path without \"..\""),
-        Rule::expect("id", &format!("self.id.matches({})", raw("^/+$")), "a path below \"/\""),
-        Rule::expect(
-            "id",
-            &format!("{repository} && {flag}"),
-            "a model id that does not start with '-' and has no spaces",
-        ),
-        Rule::expect(
-            "id",
-            &format!("{repository} && !{flag} && !{shape}"),
-            "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of spec.model.storage",
-        ),
-        Rule::expect(
-            "id",
-            &format!("{repository} && !{flag} && {shape} && !{fits}"),
-            "a HuggingFace id: parts of at most 96 letters, digits, '-', '_' and '.', not starting or ending with '-' or \
-             '.', without \"--\" and \"..\"",
-        ),
+        Rule::expect("id", &format!("{CUSTOM} && !{is_path}"), model_id::IN_IMAGE),
+        Rule::expect("id", &format!("{is_path} && {spaces}"), model_id::PATH_WITHOUT_SPACES),
+        Rule::expect("id", &format!("{is_path} && !{spaces} && {up}"), messages::PATH_UPWARDS),
+        Rule::expect("id", &format!("self.id.matches({})", raw("^/+$")), model_id::PATH_BELOW_ROOT),
+        Rule::expect("id", &format!("{repository} && {flag}"), model_id::NO_FLAG),
+        Rule::expect("id", &format!("{repository} && !{flag} && !{shape}"), model_id::FORM),
+        Rule::expect("id", &format!("{repository} && !{flag} && {shape} && !{fits}"), model_id::PARTS),
         Rule::expect(
             "servedName",
             &format!("!{CUSTOM} && self.servedName.size() > 253"),
-            "a name of at most 253 characters",
+            messages::SERVED_NAME_TOO_LONG,
         ),
         Rule::expect(
             "servedName",
@@ -91,7 +73,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 "!{CUSTOM} && self.servedName.size() <= 253 && !self.servedName.matches({})",
                 raw(r"^[^-,\s\x00-\x1f\x7f][^,\s\x00-\x1f\x7f]*$")
             ),
-            "a name without commas, spaces and control characters that does not start with '-'",
+            messages::SERVED_NAME,
         ),
     ]
 }

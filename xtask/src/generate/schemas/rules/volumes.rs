@@ -1,5 +1,7 @@
 //! Rules on the volumes for model data.
 
+use kubefoundry_model::validate::messages;
+
 use super::{Rule, raw};
 
 /// Returns the rules on a single volume.
@@ -8,26 +10,25 @@ pub(super) fn rules() -> Vec<Rule> {
     let mut rules = vec![
         Rule::new(
             format!("(has(self.purpose) && self.purpose != 'custom') || {}", is_set("mountPath")),
-            "mountPath is required when purpose is custom",
+            format!("mountPath {}", messages::MOUNT_PATH_REQUIRED),
         ),
-        Rule::new(format!("has(self.size) || {}", is_set("claimName")), "claimName is required without a size"),
+        Rule::new(
+            format!("has(self.size) || {}", is_set("claimName")),
+            format!("claimName {}", messages::CLAIM_NAME_REQUIRED),
+        ),
     ];
     for field in ["storageClassName", "accessMode"] {
         rules.push(Rule::new(
             format!("!has(self.{field}) || has(self.size)"),
-            format!("{field} is for a new claim, which needs a size"),
+            format!("{field} {}", messages::ONLY_FOR_NEW_CLAIM),
         ));
     }
     let below = format!("self.mountPath.matches({})", raw("^/.*[^/]"));
     let up = format!("self.mountPath.matches({})", raw(r"(^|/)\.\.(/|$)"));
     let refused = format!("self.mountPath.matches({})", raw(r"[:$\x00-\x1f\x7f]"));
-    rules.push(Rule::expect("mountPath", &format!("!{below}"), "an absolute path below \"/\""));
-    rules.push(Rule::expect("mountPath", &format!("{below} && {up}"), "a path without \"..\""));
-    rules.push(Rule::expect(
-        "mountPath",
-        &format!("{below} && !{up} && {refused}"),
-        "a path without ':', '$' and control characters",
-    ));
+    rules.push(Rule::expect("mountPath", &format!("!{below}"), messages::MOUNT_BELOW_ROOT));
+    rules.push(Rule::expect("mountPath", &format!("{below} && {up}"), messages::PATH_UPWARDS));
+    rules.push(Rule::expect("mountPath", &format!("{below} && !{up} && {refused}"), messages::MOUNT_CHARACTERS));
     rules
 }
 

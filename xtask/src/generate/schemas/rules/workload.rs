@@ -4,6 +4,10 @@
 //! provider can run. `lint`, the webhook and the condition `ProviderCompatible` report that (docs/specification.md, MD-7).
 
 use kubefoundry_deployment::ir::GPU_RESOURCES;
+use kubefoundry_deployment::wire::EngineType;
+use kubefoundry_engines::{EngineProfile, profile};
+use kubefoundry_kubernetes::wire::StringEnum as _;
+use kubefoundry_model::validate::messages;
 
 use super::Rule;
 
@@ -14,32 +18,25 @@ const ROLES: [&str; 2] = ["prefill", "decode"];
 
 /// Returns the rules of the serving modes, on `spec`.
 pub(super) fn rules() -> Vec<Rule> {
-    let mut rules = vec![
-        engine_requires_gpu("vllm", "vLLM"),
-        engine_requires_gpu("sglang", "SGLang"),
-        engine_requires_gpu("trtllm", "TensorRT-LLM"),
-        disaggregated(
-            "!has(self.resources) || !has(self.resources.gpu)",
-            "Cannot specify both resources.gpu and scaling.prefill/decode",
-        ),
-    ];
+    let mut rules = engines_require_gpus(EngineType::VARIANTS.iter().map(|(word, engine)| (*word, profile(*engine))));
+    rules.push(disaggregated("!has(self.resources) || !has(self.resources.gpu)", messages::RESOURCES_AND_ROLES));
     for (field, empty) in
         [("memory", " || self.resources.memory == ''"), ("cpu", " || self.resources.cpu == ''"), ("nodes", "")]
     {
         rules.push(disaggregated(
             &format!("!has(self.resources) || !has(self.resources.{field}){empty}"),
-            &format!("Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"),
+            messages::resource_of_aggregated(field),
         ));
     }
     rules.push(disaggregated(
         "has(self.scaling) && has(self.scaling.prefill) && has(self.scaling.decode)",
-        "Disaggregated mode requires scaling.prefill and scaling.decode",
+        messages::ROLES_REQUIRED,
     ));
     for role in ROLES {
         let no_role = format!("!has(self.scaling) || !has(self.scaling.{role})");
         let count = format!("has(self.scaling.{role}.gpu) && has(self.scaling.{role}.gpu.count)");
-        let message = format!("Disaggregated mode requires scaling.{role}.gpu.count");
-        rules.push(disaggregated(&format!("{no_role} || ({count}) || {}", role_gpus(role)), &message));
+        let message = messages::role_requires(role, "gpu.count");
+        rules.push(disaggregated(&format!("{no_role} || ({count}) || {}", role_gpus(role)), message));
     }
     rules.push(one_vendor());
     rules
@@ -77,12 +74,18 @@ fn aggregated_gpus() -> String {
 }
 
 /// Returns a rule that applies in disaggregated mode only.
-fn disaggregated(rule: &str, message: &str) -> Rule {
+fn disaggregated(rule: &str, message: impl Into<String>) -> Rule {
     Rule::new(format!("!({DISAGGREGATED}) || ({rule})"), message)
 }
 
 fn engine_is(engine: &str) -> String {
     format!("has(self.engine) && has(self.engine.type) && self.engine.type == '{engine}'")
+}
+
+/// Returns the rule of each engine whose profile says that it needs GPUs.
+fn engines_require_gpus<'p>(engines: impl Iterator<Item = (&'p str, &'p EngineProfile)>) -> Vec<Rule> {
+    let with_gpus = engines.filter(|(_, profile)| profile.requires_gpu);
+    with_gpus.map(|(word, profile)| engine_requires_gpu(word, profile.display_name)).collect()
 }
 
 fn engine_requires_gpu(engine: &str, display: &str) -> Rule {
@@ -99,7 +102,7 @@ fn engine_requires_gpu(engine: &str, display: &str) -> Rule {
     let other_count = format!("({}) || ({HAS_OVERRIDES})", aggregated_gpus());
     Rule::new(
         format!("!({is}) || ({DISAGGREGATED} ? !{prefill} && !{decode} : {other_count})"),
-        format!("{display} engine requires GPU (set resources.gpu.count > 0)"),
+        messages::requires_gpu(&format!("{display} engine")),
     )
 }
 
@@ -121,5 +124,22 @@ fn one_vendor() -> Rule {
             &format!("{prefill} == {decode}"),
             "prefill and decode run on GPUs of different vendors, expected one vendor for both",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A further engine needs no line here: its profile says whether it needs GPUs.
+    #[test]
+    fn the_profile_of_an_engine_decides_whether_it_has_a_rule() {
+        let engine =
+            |requires_gpu| EngineProfile { display_name: "Fifth", requires_gpu, ..profile(EngineType::Vllm).clone() };
+        let [with, without] = [engine(true), engine(false)];
+        let rules = engines_require_gpus([("fifth", &with), ("sixth", &without)].into_iter());
+        let [rule] = rules.as_slice() else { panic!("{} rules", rules.len()) };
+        assert_eq!(rule.message, "Fifth engine requires GPU (set resources.gpu.count > 0)");
+        assert!(rule.rule.contains("self.engine.type == 'fifth'"), "{}", rule.rule);
     }
 }
