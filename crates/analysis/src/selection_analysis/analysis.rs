@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::point::{PointSelection, document, renders, select_at};
 use super::space::SearchSpace;
-use crate::trace::change::{FieldChange, apply_edits};
+use crate::trace::field_change::{FieldChange, apply_edits};
 use kubefoundry_compiler::pipeline::Engine;
 pub use kubefoundry_compiler::pipeline::Providers;
 use kubefoundry_deployment::wire::ModelDeployment;

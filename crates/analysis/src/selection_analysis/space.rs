@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::trace::change::{FieldChange, apply_edits, find_shape, switch_serving_mode};
+use crate::trace::field_change::{FieldChange, apply_edits, find_shape, switch_serving_mode};
 use kubefoundry_cel::{Comparison, FieldDomain};
 use kubefoundry_deployment::wire::{self, EngineType, ModelDeployment};
 use kubefoundry_engines::profile;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::space::{SearchSpace, edits};
 use crate::trace::DocumentChange;
-use crate::trace::change::{FieldChange, apply_edits};
+use crate::trace::field_change::{FieldChange, apply_edits};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{Attempt, Engine, InputDeployment, Providers};
 use kubefoundry_deployment::wire::{EngineType, ModelDeployment};
@@ -293,7 +293,7 @@ impl<'p> ChangeSearch<'p> {
                 changes.extend(set_image.map(|set_image| vec![set_engine, set_image]));
             }
         }
-        changes.extend(crate::trace::change::switch_serving_mode(root));
+        changes.extend(crate::trace::field_change::switch_serving_mode(root));
         for count in [0, 1, 2] {
             changes.extend(edits(&spec().resources().gpu().count(), Some(&Value::from(count)), root));
         }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use kubefoundry_compiler::pipeline::Fate;
-pub use kubefoundry_compiler::pipeline::field_effects::field_change as change;
+pub use kubefoundry_compiler::pipeline::field_effects::field_change;
 use kubefoundry_compiler::pipeline::field_effects::field_change::FieldChange;
 use kubefoundry_compiler::pipeline::field_effects::output_difference::{OutputPlace, leaves};
 use kubefoundry_compiler::pipeline::field_effects::{Effect, Probe, classify_effect, is_empty_value, reference};

@@ -1,17 +1,17 @@
 //! The pipeline: compiles texts to objects and findings.
 //!
 //! ```text
-//! sources ─ options ─ scan ──► texts to read first, objects to keep for the set, texts to skip
-//!                      │
-//!                      ├─ survey: configurations (the catalog), kustomizations (which files are patches)
-//!                      │
-//!                      └─ stream, a chunk of documents at a time:
-//!                            read ─ header ─ role ─┬─ transformed, alone ──► map (any thread) ─┐
-//!                                                  ├─ transformed, in a set ─► kept ─ set ─────┼─ link ─ Compilation
-//!                                                  └─ configuration, patch, other ► findings ──┘
+//! sources ─ options ─ read plan ──► texts to read first, objects to keep for the set, texts to skip
+//!                         │
+//!                         ├─ first texts: configurations (the catalog), kustomizations (which files are patches)
+//!                         │
+//!                         └─ Engine ─ document stream, a chunk at a time:
+//!                               read ─ header ─ role ─┬─ transformed, alone ──► object (any thread) ─┐
+//!                                                     ├─ transformed, in a set ─► kept ─ set ────────┼─ linker ─ Compilation
+//!                                                     └─ configuration, patch, other ► findings ─────┘
 //! ```
-//! The scan only searches each text for the kinds that it names; the header of a parsed document decides what the
-//! document is. The scan misses a kind in an unusual spelling. If such a document should have been read or kept
+//! The read plan comes from a scan, which only searches each text for the kinds that it names; the header of a parsed
+//! document decides what the document is. The scan misses a kind in an unusual spelling. If such a document should have been read or kept
 //! earlier, the run starts again, once, with everything read first and kept: slower, but correct.
 
 mod checks;

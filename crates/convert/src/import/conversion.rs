@@ -12,7 +12,7 @@ use super::object_metadata::api_group_of;
 use super::refusal::Refusal;
 use super::report::Omission;
 use super::{object_metadata, parallelism};
-use kubefoundry_analysis::trace::change::FieldChange;
+use kubefoundry_analysis::trace::field_change::FieldChange;
 use kubefoundry_compiler::codes as shared;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::Diagnostic;

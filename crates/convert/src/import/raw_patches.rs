@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::compare::{FieldDifference, comparable_form, differences, parse_mapping};
-use kubefoundry_analysis::trace::change::FieldChange;
+use kubefoundry_analysis::trace::field_change::FieldChange;
 use kubefoundry_deployment::wire::SharedOverrides;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_engines::{CommandLine, flags_from_argv};

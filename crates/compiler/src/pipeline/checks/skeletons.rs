@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::builtin_schemas;
+use super::installed_crds::{MAX_PATCH_VIOLATIONS, PatchedName, locate_value};
 use crate::codes;
-use crate::pipeline::checks::installed_crds::{MAX_PATCH_VIOLATIONS, PatchedName, locate_value};
 use kubefoundry_crd::upstream::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
 use kubefoundry_crd::{CrdSchema, SchemaViolation};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::document::Document;
+use super::document_role::InputDocument;
 use crate::options::Options;
-use crate::pipeline::documents::document_role::InputDocument;
 use crate::reading::Documents;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_yaml as yaml;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::suppressions::{self, Suppression};
 use crate::codes;
 use crate::options::Options;
-use crate::pipeline::documents::suppressions::{self as suppress, Suppression};
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Attribute, Code, Diagnostic, Severity};
@@ -57,7 +57,7 @@ impl RunFindings {
     /// Adds the findings of one object. `suppressions` are those of the same object.
     pub(crate) fn add_all(&mut self, mut findings: Vec<Diagnostic>, suppressions: &mut [Suppression]) {
         // Findings beyond the limit are only counted, so they must be marked as suppressed before.
-        suppress::mark(&mut findings, suppressions);
+        suppressions::mark(&mut findings, suppressions);
         for finding in findings {
             self.add(finding);
         }
@@ -100,7 +100,7 @@ impl RunFindings {
         if suppressions.is_empty() {
             return Vec::new();
         }
-        suppress::mark(&mut self.stored, &mut suppressions);
+        suppressions::mark(&mut self.stored, &mut suppressions);
         let is_removed =
             |diagnostic: &mut Diagnostic| diagnostic.suppressed && diagnostic.code.severity != Severity::Error;
         let suppressed = self.stored.extract_if(.., is_removed).collect();

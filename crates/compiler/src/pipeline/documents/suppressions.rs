@@ -6,8 +6,8 @@
 use std::iter::once;
 
 use super::document::Document;
+use super::document_role::annotation;
 use crate::codes;
-use crate::pipeline::documents::document_role::annotation;
 use crate::registry;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Code, Diagnostic, FieldRef, Location, ObjectRef, Severity};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::Groundwork;
+use super::{document_stream, transform_set};
 use crate::codes;
 use crate::pipeline::documents::document_role::InputDocument;
 use crate::pipeline::documents::run_findings::{deduplicate_run_findings, sort};
-use crate::pipeline::engine::Groundwork;
-use crate::pipeline::engine::{document_stream as stream, transform_set as set};
 use crate::pipeline::read_order::options_and_crds::{read_crds, read_options};
 use crate::pipeline::read_order::read_plan::ReadPlan;
 use crate::pipeline::rendering::kept_choices::KeptChoices;
@@ -17,7 +17,7 @@ use crate::pipeline::rendering::output_form::OutputForm;
 use crate::pipeline::rendering::output_role::Providers;
 use crate::pipeline::results::compilation::Compilation;
 use crate::pipeline::results::document_results::DocumentResults;
-use crate::pipeline::results::{environment_merger as merge, output_linker as link};
+use crate::pipeline::results::{environment_merger, output_linker};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
 use kubefoundry_model::composition::{Composition, MODELS};
@@ -137,7 +137,7 @@ pub(crate) fn compile_with<O: OutputForm>(
         });
         parts.push((environment.clone(), part));
     }
-    let merged = merge::merge(composition, parts, sources);
+    let merged = environment_merger::merge(composition, parts, sources);
     let is_empty = !merged.inputs.iter().any(|input| input.rendered);
     if is_empty && !merged.has_errors() && merged.environments.iter().any(|it| !it.options.allow_empty) {
         // One environment may be empty, but not the whole input. The texts as a whole tell why there is nothing.
@@ -182,7 +182,7 @@ fn compile_view<O: OutputForm>(
         results;
     diagnostics.into_iter().chain(read_failures.relevant.drain(..)).for_each(|diagnostic| findings.add(diagnostic));
     let is_empty = transformed.is_empty();
-    let (outputs, decisions) = link::link(transformed, &inputs, sources, &mut findings);
+    let (outputs, decisions) = output_linker::link(transformed, &inputs, sources, &mut findings);
     let has_errors = findings.has_errors();
     let allows_empty = options.allow_empty || empty_input == EmptyInput::Allowed;
     if is_empty && !allows_empty && !has_errors {
@@ -263,14 +263,14 @@ impl<'s> Run<'s> {
         let is_valid;
         let mut results = if plan.keeps_set {
             let mut results: DocumentResults<'_, Value> =
-                stream::run(self.sources, &environment, &survey, read_documents, plan);
+                document_stream::run(self.sources, &environment, &survey, read_documents, plan);
             is_valid = !plan.is_invalidated_by(results.late);
             survey.report(&mut results.findings);
-            set::transform(&mut results, &environment);
+            transform_set::transform(&mut results, &environment);
             results.into_form()
         } else {
             let mut results: DocumentResults<'_, O> =
-                stream::run(self.sources, &environment, &survey, read_documents, plan);
+                document_stream::run(self.sources, &environment, &survey, read_documents, plan);
             is_valid = !plan.is_invalidated_by(results.late);
             survey.report(&mut results.findings);
             results

@@ -2,6 +2,8 @@
 //! its configurations.
 
 pub(crate) mod cache;
+mod cache_pass;
+mod cached_units;
 pub(crate) mod compile;
 pub(crate) mod document_stream;
 pub(crate) mod evaluate;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::pipeline::rendering::environment::Environment;
 use crate::pipeline::rendering::output_role::OutputRole;
-use crate::pipeline::rendering::transform_object::{self as map, GeneratedObject, TransformOutcome, TransformedObject};
+use crate::pipeline::rendering::transform_object::{self, GeneratedObject, TransformOutcome, TransformedObject};
 use crate::pipeline::results::document_results::{DocumentResults, ObjectResult, SetObject};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::header::Header;
@@ -34,7 +34,7 @@ pub(crate) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
             let mut out = TransformOutput::new(object, Findings::new(object.scope()));
             transform.run(object, &set, &mut out);
             let TransformOutcome { mapped, changed, findings, .. } =
-                map::finish(*transform, object, out, &set, environment);
+                transform_object::finish(*transform, object, out, &set, environment);
             for finding in findings.into_diagnostics() {
                 results.findings.add(finding);
             }
@@ -50,7 +50,8 @@ pub(crate) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
         for transform in environment.options.composition.transforms().iter().filter(|transform| transform.needs_set()) {
             let mut out = TransformOutput::new(object, Findings::new(object.scope()));
             transform.revisit(index, &set, &mut out);
-            let outcome: TransformOutcome<'_, Value> = map::finish(*transform, object, out, &set, environment);
+            let outcome: TransformOutcome<'_, Value> =
+                transform_object::finish(*transform, object, out, &set, environment);
             for finding in outcome.findings.into_diagnostics() {
                 results.findings.add(finding);
             }

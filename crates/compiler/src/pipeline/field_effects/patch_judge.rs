@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::compare_outputs;
+use super::field_change::{FieldChange, apply_edits, variants};
+use super::output_difference::{OutputDifference, OutputPlace, leaves};
 use crate::codes;
 use crate::pipeline::documents::document::Document;
-use crate::pipeline::field_effects::compare_outputs;
-use crate::pipeline::field_effects::field_change::{FieldChange, apply_edits, variants};
-use crate::pipeline::field_effects::output_difference::{OutputDifference, OutputPlace, leaves};
 use crate::pipeline::rendering::attempt::{Attempt, InputDeployment};
 use crate::pipeline::rendering::environment::{Environment, PatchedDeployment};
 use kubefoundry_deployment::wire::ModelDeployment;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::{Fate, Probe, classify_effect, is_about, is_empty_value};
 use crate::codes;
-use crate::pipeline::field_effects::{Fate, Probe, classify_effect, is_about, is_empty_value};
 use crate::pipeline::rendering::attempt::InputDeployment;
 use kubefoundry_cel as cel;
 use kubefoundry_diagnostics::Findings;

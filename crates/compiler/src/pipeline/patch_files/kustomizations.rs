@@ -1,6 +1,6 @@
 //! Reads from a `kustomization.yaml` which files are patches, that is, incomplete objects.
 
-use crate::pipeline::patch_files::patch_operations::PatchTarget;
+use super::patch_operations::PatchTarget;
 use kubefoundry_model::composition::Composition;
 use kubefoundry_yaml::Node;
 

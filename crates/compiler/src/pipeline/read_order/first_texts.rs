@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::read_plan::ReadPlan;
 use crate::options::Options;
 use crate::pipeline::documents::document::Document;
 use crate::pipeline::documents::run_findings::RunFindings;
-use crate::pipeline::patch_files::kustomizations as kustomize;
+use crate::pipeline::patch_files::kustomizations;
 use crate::pipeline::patch_files::patch_operations::PatchTarget;
-use crate::pipeline::read_order::read_plan::ReadPlan;
 use crate::reading::{Documents, ReadFailures};
 use kubefoundry_diagnostics::source::{Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
@@ -65,7 +65,7 @@ impl<'t> Survey<'t> {
             let document = Document::new(id, source, document);
             if is_kustomization(source, &document.header) {
                 for (path, target) in
-                    kustomize::patch_paths(self.composition, &source.name, &document.root, self.has_input_kinds)
+                    kustomizations::patch_paths(self.composition, &source.name, &document.root, self.has_input_kinds)
                 {
                     // The first kustomization that names a target decides.
                     let known_target = self.patched.entry(path).or_default();
@@ -80,13 +80,13 @@ impl<'t> Survey<'t> {
 
     /// Returns whether a kustomization applies a text as a patch.
     pub(crate) fn is_patch(&self, source: &Source) -> bool {
-        !self.patched.is_empty() && self.patched.contains_key(&kustomize::normalize("", &source.name))
+        !self.patched.is_empty() && self.patched.contains_key(&kustomizations::normalize("", &source.name))
     }
 
     /// Returns the target that a kustomization names for a patch file. `None` if no kustomization lists the file, or
     /// its target is not of an input kind.
     pub(crate) fn patch_target(&self, source: &Source) -> Option<&PatchTarget> {
-        let target = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
+        let target = (!self.patched.is_empty()).then(|| self.patched.get(&kustomizations::normalize("", &source.name)));
         target.flatten()?.as_ref()
     }
 
@@ -117,5 +117,5 @@ pub(crate) fn must_be_read_first(composition: &Composition, source: &Source, hea
 
 /// Returns whether a document is a kustomization.
 pub(crate) fn is_kustomization(source: &Source, header: &Header) -> bool {
-    kustomize::is_kustomization(&source.name, header.group(), &header.kind)
+    kustomizations::is_kustomization(&source.name, header.group(), &header.kind)
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::text_map::TextMap;
 use crate::options::Options;
 use crate::options::render::OutputMode;
-use crate::pipeline::patch_files::kustomizations as kustomize;
+use crate::pipeline::patch_files::kustomizations;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_model::composition::Composition;
 
@@ -169,10 +169,10 @@ impl NamedKinds {
         if !source.purpose.has_resources() {
             return kinds;
         }
-        kinds.kustomization = kustomize::is_kustomization(&source.name, "", "");
+        kinds.kustomization = kustomizations::is_kustomization(&source.name, "", "");
         for word in kind_words(&source.text) {
             let word = word.strip_suffix("List").unwrap_or(word);
-            kinds.kustomization |= kustomize::KINDS.contains(&word);
+            kinds.kustomization |= kustomizations::KINDS.contains(&word);
             for transform in composition.transforms() {
                 let is_own = transform.kind().1 == word;
                 kinds.transformed |= is_own;

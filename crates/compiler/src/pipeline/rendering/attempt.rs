@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::environment::Environment;
+use super::transform_object::{self, TransformedObject};
 use crate::options::Options;
 use crate::pipeline::documents::document::Document;
-use crate::pipeline::rendering::transform_object::{self as map, TransformedObject};
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_deployment::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::SourceId;
@@ -47,7 +47,7 @@ pub struct Attempt {
 impl Attempt {
     pub(crate) fn run(document: &Document<'_>, environment: &Environment<'_>, steps: &mut StepBudget) -> Self {
         let findings = Findings::new(document.scope());
-        let outcome = map::transform::<Value>(MODELS, document, environment, steps, findings);
+        let outcome = transform_object::transform::<Value>(MODELS, document, environment, steps, findings);
         let (mapped, findings, patched) = (outcome.mapped, outcome.findings, outcome.patched);
         let failed = findings.has_errors();
         let findings = findings.into_diagnostics();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::environment::{Environment, PatchedDeployment};
+use super::output_form::OutputForm;
+use super::output_role::OutputRole;
 use crate::pipeline::checks::installed_crds::{PatchedName, check_change, check_objects};
-use crate::pipeline::checks::{pod_policy as policy, skeletons};
+use crate::pipeline::checks::{pod_policy, skeletons};
 use crate::pipeline::documents::identity_hash::IdentityHash;
-use crate::pipeline::rendering::output_form::OutputForm;
-use crate::pipeline::rendering::output_role::OutputRole;
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::{Findings, ObjectRef};
 use kubefoundry_kubernetes::api_group;
@@ -209,7 +209,7 @@ pub(crate) fn finish<'d, O: OutputForm>(
             }
         }
     }
-    policy::check_pods(
+    pod_policy::check_pods(
         shared.iter().chain(&manifests).chain(&finished),
         changed.iter().map(|changed| (&changed.object, || unchanged_object(changed, set))),
         &environment.options.policy,

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::compilation::Output;
+use super::document_results::ObjectResult;
 use crate::codes;
 use crate::pipeline::documents::document_role::InputDocument;
 use crate::pipeline::documents::identity_hash::{IdentityHash, RepeatedHashes};
 use crate::pipeline::documents::run_findings::RunFindings;
 use crate::pipeline::rendering::transform_object::{GeneratedObject, TransformedObject};
-use crate::pipeline::results::document_results::ObjectResult;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Code, DocumentScope, FieldRef, Findings};
 use kubefoundry_kubernetes::header::Header;
