@@ -65,41 +65,6 @@ impl AllowList {
     }
 }
 
-/// What has to change for an error to go away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// The specification of the deployment, whatever the provider.
-    Specification,
-    /// The set of registered providers: none can be selected now.
-    Selection,
-    /// The choice of this provider, or what of it is installed.
-    Provider,
-}
-
-impl Fault {
-    /// Returns the fault of an error. Codes are ordered by stage: reading, shape, meaning and engine arguments come
-    /// before selection, and selection before translation and conformance.
-    ///
-    /// ```
-    /// use kubefoundry_compiler::{codes, verdict::Fault};
-    /// assert_eq!(Fault::of(&codes::ENGINE_REQUIRES_GPU), Fault::Specification);
-    /// assert_eq!(Fault::of(&codes::NO_HEALTHY_PROVIDER), Fault::Selection);
-    /// assert_eq!(Fault::of(&codes::CRD_NOT_INSTALLED), Fault::Provider);
-    /// ```
-    #[must_use]
-    pub fn of(code: &Code) -> Self {
-        const SELECTION: [&Code; 3] =
-            [&codes::NO_HEALTHY_PROVIDER, &codes::NO_COMPATIBLE_PROVIDER, &codes::UNKNOWN_PROVIDER];
-        if code.id < codes::NO_HEALTHY_PROVIDER.id {
-            Self::Specification
-        } else if SELECTION.iter().any(|one| one.id == code.id) {
-            Self::Selection
-        } else {
-            Self::Provider
-        }
-    }
-}
-
 /// What follows for a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -277,8 +242,10 @@ fn choice_of(evaluation: &Evaluation) -> Option<PriorChoice> {
     Some(PriorChoice { provider: decision.provider()?.to_owned(), reason })
 }
 
+/// Returns whether the specification of the deployment has an error, whatever the provider. Codes are ordered by stage:
+/// reading, shape, meaning and engine arguments come before selection, translation and conformance.
 fn has_specification_error(evaluation: &Evaluation) -> bool {
-    evaluation.errors().any(|error| Fault::of(error.code) == Fault::Specification)
+    evaluation.errors().any(|error| error.code.id < codes::NO_HEALTHY_PROVIDER.id)
 }
 
 #[cfg(test)]

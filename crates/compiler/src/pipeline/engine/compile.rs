@@ -24,26 +24,6 @@ use kubefoundry_model::composition::{Composition, MODELS};
 use kubefoundry_transform::Thoroughness;
 
 /// Runs the whole pipeline. It never fails: every mistake in the input is a diagnostic.
-///
-/// ```
-/// use kubefoundry_compiler::{Thoroughness, compile};
-/// use kubefoundry_composition::BUILTIN;
-/// use kubefoundry_diagnostics::source::SourceSet;
-/// let mut sources = SourceSet::default();
-/// sources.add("phi.yaml", "
-/// apiVersion: kubefoundry.ai/v1alpha1
-/// kind: ModelDeployment
-/// metadata: {name: phi}
-/// spec:
-///   model: {id: microsoft/Phi-4-mini-instruct}
-///   engine: {type: vllm}
-///   resources: {gpu: {count: 1}}
-/// ");
-/// let compilation = compile(&BUILTIN, &sources, Thoroughness::Needed);
-/// assert!(!compilation.has_errors());
-/// assert_eq!(&*compilation.outputs[0].identity.kind, "DynamoGraphDeployment");
-/// assert_eq!(compilation.decisions[0].reason(), Some("default → dynamo (GPU inference default)"));
-/// ```
 pub fn compile(composition: &'static Composition, sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
     compile_as(composition, sources, thoroughness)
 }
@@ -51,25 +31,6 @@ pub fn compile(composition: &'static Composition, sources: &SourceSet, thoroughn
 /// Like [`compile`], with each object in the form that the caller needs.
 ///
 /// For many objects, text takes a tenth of the memory of values.
-///
-/// ```
-/// use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
-/// use kubefoundry_composition::BUILTIN;
-/// use kubefoundry_diagnostics::source::SourceSet;
-/// use kubefoundry_compiler::Thoroughness;
-/// let mut sources = SourceSet::default();
-/// sources.add("phi.yaml", "
-/// apiVersion: kubefoundry.ai/v1alpha1
-/// kind: ModelDeployment
-/// metadata: {name: phi}
-/// spec:
-///   model: {id: microsoft/Phi-4-mini-instruct}
-///   engine: {type: vllm}
-///   resources: {gpu: {count: 1}}
-/// ");
-/// let compilation: Compilation<YamlText> = compile_as(&BUILTIN, &sources, Thoroughness::Needed);
-/// assert!(compilation.outputs[0].object.as_str().starts_with("apiVersion: nvidia.com/v1alpha1\n"));
-/// ```
 pub fn compile_as<O: OutputForm>(
     composition: &'static Composition,
     sources: &SourceSet,
@@ -216,9 +177,7 @@ fn compile_view<O: OutputForm>(
         suppressed,
         omitted_suppressed,
         decisions,
-        options,
-        environments: Vec::new(),
-        kept_choices: Arc::default(),
+        ..Compilation::empty(options)
     }
 }
 

@@ -51,12 +51,7 @@ pub(crate) struct Groundwork<'s> {
 /// Options, provider configurations, CRDs and kept providers: everything with which documents are transformed. It is
 /// immutable and can be shared between threads; a clone shares all of it.
 ///
-/// | question | entry |
-/// |---|---|
-/// | What do these texts become? | [`compile_as`](super::compile_as), or [`Cache::compile`](super::Cache::compile) to ask again after changes |
-/// | What does this object become, and what is wrong with it? | [`Engine::evaluate`] |
-/// | What would this object become with other options, providers or CRDs? | [`Engine::render`], after [`Engine::with`] |
-/// | What would a deployment of the input become with other fields? | [`Engine::read_input`] |
+/// CONTRIBUTING.md says which entry an analysis takes.
 ///
 /// ```
 /// use kubefoundry_composition::BUILTIN;
