@@ -57,7 +57,7 @@ impl RunFindings {
     /// Adds the findings of one object. `suppressions` are those of the same object.
     pub(crate) fn add_all(&mut self, mut findings: Vec<Diagnostic>, suppressions: &mut [Suppression]) {
         // Findings beyond the limit are only counted, so they must be marked as suppressed before.
-        self::mark(&mut findings, suppressions);
+        suppressions::mark(&mut findings, suppressions);
         for finding in findings {
             self.add(finding);
         }
@@ -100,7 +100,7 @@ impl RunFindings {
         if suppressions.is_empty() {
             return Vec::new();
         }
-        self::mark(&mut self.stored, &mut suppressions);
+        suppressions::mark(&mut self.stored, &mut suppressions);
         let is_removed =
             |diagnostic: &mut Diagnostic| diagnostic.suppressed && diagnostic.code.severity != Severity::Error;
         let suppressed = self.stored.extract_if(.., is_removed).collect();

@@ -22,7 +22,7 @@ use crate::pipeline::documents::document::Document;
 use crate::pipeline::documents::document_role::{InputDocument, Role};
 use crate::pipeline::documents::run_findings::RunFindings;
 use crate::pipeline::documents::suppressions::Suppression;
-use crate::pipeline::field_effects::silent_fields::{self, Accounting};
+use crate::pipeline::field_effects::silent_fields::{Accounting, DeploymentPattern};
 use crate::pipeline::patch_files::kustomization_patches;
 use crate::pipeline::patch_files::patch_operations::{self, PatchSource};
 use crate::pipeline::read_order::first_texts::{Survey, is_kustomization, must_be_read_first};
@@ -31,7 +31,7 @@ use crate::pipeline::rendering::attempt::InputDeployment;
 use crate::pipeline::rendering::environment::Environment;
 use crate::pipeline::rendering::output_form::OutputForm;
 use crate::pipeline::rendering::rule_step_allowance::allowance;
-use crate::pipeline::rendering::transform_object::{self, TransformOutcome};
+use crate::pipeline::rendering::transform_object::{self, TransformOutcome, TransformedObject};
 use crate::pipeline::results::document_results::{DocumentResults, ObjectResult, SetObject};
 use crate::reading::{Documents, ReadFailures};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
@@ -114,18 +114,18 @@ fn runs_alone(composition: &Composition, document: &Document<'_>) -> Option<&'st
 
 /// For each document, the pattern of a complete object that is transformed alone, and the estimated cost of trying its
 /// fields.
-pub(crate) type PatternCosts = Vec<Option<(self::DeploymentPattern, usize)>>;
+pub(crate) type PatternCosts = Vec<Option<(DeploymentPattern, usize)>>;
 
 /// Tries the fields of objects with a new pattern. Returns the patterns of all documents, and the new ones among them.
 pub(crate) fn learn(
     accounting: &mut Accounting,
     documents: &[Document<'_>],
     environment: &Environment<'_>,
-) -> (PatternCosts, Vec<self::DeploymentPattern>) {
+) -> (PatternCosts, Vec<DeploymentPattern>) {
     let measure = |document: &Document<'_>| {
         let is_complete =
             runs_alone(environment.options.composition, document).is_some() && document.problems.is_empty();
-        is_complete.then(|| self::DeploymentPattern::measure(&document.root))
+        is_complete.then(|| DeploymentPattern::measure(&document.root))
     };
     let patterns: PatternCosts = documents.iter().map(measure).collect();
     let subjects = documents.iter().zip(&patterns).filter_map(|(document, pattern)| {
@@ -221,7 +221,7 @@ impl<'t> Mapper<'_, 't> {
     pub(crate) fn map_in_parallel<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
-        patterns: &[Option<(self::DeploymentPattern, usize)>],
+        patterns: &[Option<(DeploymentPattern, usize)>],
     ) -> DocumentResults<'t, O> {
         let documents = documents.into_par_iter().enumerate();
         // Rayon collects the parts of an indexed iterator in its order, so the results come in input order.
@@ -254,7 +254,7 @@ impl<'t> Mapper<'_, 't> {
     pub(crate) fn map_sequentially<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
-        patterns: &[Option<(self::DeploymentPattern, usize)>],
+        patterns: &[Option<(DeploymentPattern, usize)>],
     ) -> DocumentResults<'t, O> {
         let mut results = DocumentResults::default();
         for (position, document) in documents.into_iter().enumerate() {
@@ -267,7 +267,7 @@ impl<'t> Mapper<'_, 't> {
     fn map<O: OutputForm>(
         &self,
         document: Document<'t>,
-        pattern: Option<self::DeploymentPattern>,
+        pattern: Option<DeploymentPattern>,
         results: &mut DocumentResults<'t, O>,
     ) {
         let source = self.sources.get(document.source);
@@ -291,7 +291,7 @@ impl<'t> Mapper<'_, 't> {
             }
             Role::Transformed(transform) => {
                 let mut steps = StepBudget::new(self.rule_steps);
-                let outcome = self::transform(transform, &document, self.environment, &mut steps, findings);
+                let outcome = transform_object::transform(transform, &document, self.environment, &mut steps, findings);
                 let TransformOutcome { mapped, findings: outcome_findings, .. } = outcome;
                 findings = outcome_findings;
                 if let (Some(accounting), Some(pattern)) = (self.accounting, pattern)
@@ -359,7 +359,7 @@ impl<'t> Mapper<'_, 't> {
         match (&document.root.value, self.survey.patch_target(source)) {
             (yaml::Value::Sequence(_), Some(target)) => {
                 let patch = PatchSource { source: document.source, text: document.text, document: document.index() };
-                self::check(&document.root, target, patch)
+                patch_operations::check(&document.root, target, patch)
             }
             _ => Vec::new(),
         }
@@ -392,20 +392,13 @@ impl<'t, O> OrderedResults<'t, O> {
 
 impl<O> DocumentResults<'_, O> {
     /// Adds the result of the last input.
-    fn add_transformed(
-        &mut self,
-        mapped: Option<Arc<self::TransformedObject<O>>>,
-        copy_findings: Option<Box<RunFindings>>,
-    ) {
+    fn add_transformed(&mut self, mapped: Option<Arc<TransformedObject<O>>>, copy_findings: Option<Box<RunFindings>>) {
         self.late.transformed = true;
         self.transformed.push(ObjectResult { input: self.inputs.len() - 1, mapped, copy_findings });
     }
 }
 
-fn pattern_at(
-    patterns: &[Option<(self::DeploymentPattern, usize)>],
-    position: usize,
-) -> Option<self::DeploymentPattern> {
+fn pattern_at(patterns: &[Option<(DeploymentPattern, usize)>], position: usize) -> Option<DeploymentPattern> {
     patterns.get(position).copied().flatten().map(|(pattern, _)| pattern)
 }
 

@@ -8,7 +8,7 @@ use crate::pipeline::documents::document::Document;
 use crate::pipeline::documents::document_role::Role;
 use crate::pipeline::documents::run_findings::{RunFindings, deduplicate_run_findings};
 use crate::pipeline::documents::suppressions::Suppression;
-use crate::pipeline::field_effects::silent_fields::{self, Accounting};
+use crate::pipeline::field_effects::silent_fields::{Accounting, DeploymentPattern};
 use crate::pipeline::rendering::attempt::{Attempt, InputDeployment};
 use kubefoundry_deployment::ir::Deployment;
 use kubefoundry_deployment::wire::ModelDeployment;
@@ -114,7 +114,7 @@ impl Engine<'_> {
 
     /// Reports fields without effect, as `lint` does, unless `reported` already has a finding about them.
     fn report_fields_without_effect(&self, document: &mut Document<'_>, reported: &[Diagnostic]) -> Vec<Diagnostic> {
-        let (pattern, work) = self::DeploymentPattern::measure(&document.root);
+        let (pattern, work) = DeploymentPattern::measure(&document.root);
         let environment = self.environment(Thoroughness::Needed);
         let mut accounting = Accounting::new(self.options().rule_limits);
         let subject = InputDeployment::new(document, &environment);

@@ -34,7 +34,7 @@ pub(crate) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
             let mut out = TransformOutput::new(object, Findings::new(object.scope()));
             transform.run(object, &set, &mut out);
             let TransformOutcome { mapped, changed, findings, .. } =
-                self::finish(*transform, object, out, &set, environment);
+                transform_object::finish(*transform, object, out, &set, environment);
             for finding in findings.into_diagnostics() {
                 results.findings.add(finding);
             }
@@ -50,7 +50,8 @@ pub(crate) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
         for transform in environment.options.composition.transforms().iter().filter(|transform| transform.needs_set()) {
             let mut out = TransformOutput::new(object, Findings::new(object.scope()));
             transform.revisit(index, &set, &mut out);
-            let outcome: TransformOutcome<'_, Value> = self::finish(*transform, object, out, &set, environment);
+            let outcome: TransformOutcome<'_, Value> =
+                transform_object::finish(*transform, object, out, &set, environment);
             for finding in outcome.findings.into_diagnostics() {
                 results.findings.add(finding);
             }

@@ -8,7 +8,7 @@
 //! A ModelDeployment that is given as a generator is checked in the same way; the KRM function reports its other
 //! problems.
 
-use super::patch_operations::{self, PatchTarget};
+use super::patch_operations::{self, PatchSource, PatchTarget};
 use crate::options::Options;
 use crate::pipeline::documents::document::Document;
 use crate::pipeline::documents::document_role::Role;
@@ -95,7 +95,7 @@ impl InlinePatch<'_, '_> {
         for yaml::Document { root, span, problems, .. } in parsed.documents {
             let header = Header::from_node(&root);
             if let (Value::Sequence(_), Some(target)) = (&root.value, &self.target) {
-                add(self::check(&root, target, self::PatchSource { source, text: patch, document: index }));
+                add(patch_operations::check(&root, target, PatchSource { source, text: patch, document: index }));
                 continue;
             }
             let object = InputObject { source, text: patch, document: index, header, root, problems };

@@ -47,7 +47,7 @@ pub struct Attempt {
 impl Attempt {
     pub(crate) fn run(document: &Document<'_>, environment: &Environment<'_>, steps: &mut StepBudget) -> Self {
         let findings = Findings::new(document.scope());
-        let outcome = self::transform::<Value>(MODELS, document, environment, steps, findings);
+        let outcome = transform_object::transform::<Value>(MODELS, document, environment, steps, findings);
         let (mapped, findings, patched) = (outcome.mapped, outcome.findings, outcome.patched);
         let failed = findings.has_errors();
         let findings = findings.into_diagnostics();
