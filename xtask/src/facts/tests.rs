@@ -180,16 +180,3 @@ fn a_version_that_is_read_is_added_to_the_facts() {
     let lines = fs::read_to_string(root.path().join(DATA_FOLDER).join("engines.txt")).expect("a file");
     assert!(lines.contains("0.33.0,9.0 source=") && lines.contains("\nvllm/tool/hermes\n"));
 }
-
-#[test]
-fn options_that_do_not_fit_together_are_refused() {
-    for (options, reason) in [
-        (&["--chek"][..], "unknown option `--chek`"),
-        (&["--wheel"], "`--wheel` needs a value"),
-        (&["--version", "1.0"], "belong to --wheel"),
-        (&["--wheel", "vim"], "unknown package `vim`"),
-    ] {
-        let message = message(run(options));
-        assert!(message.contains(reason), "{options:?}: {message}");
-    }
-}

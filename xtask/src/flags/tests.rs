@@ -144,16 +144,3 @@ fn absent_facts_are_a_failure_that_names_the_folder() {
     let message = message(check(Path::new("/nonexistent")));
     assert!(message.contains("/nonexistent/xtask/facts/flags"), "{message}");
 }
-
-#[test]
-fn options_that_do_not_fit_together_are_refused() {
-    for (options, reason) in [
-        (&["--chek"][..], "unknown option `--chek`"),
-        (&["--engine"], "`--engine` needs a value"),
-        (&["--engine", "vllm"], "belong together"),
-        (&["--engine", "vim", "--version", "9.0"], "unknown engine `vim`"),
-    ] {
-        let message = message(run(options));
-        assert!(message.contains(reason), "{options:?}: {message}");
-    }
-}
