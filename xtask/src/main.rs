@@ -80,3 +80,29 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn options_that_do_not_fit_together_are_refused() {
+        Arguments::command().debug_assert();
+        for (options, reason) in [
+            ("flags --chek", "unexpected argument '--chek'"),
+            ("flags --engine", "a value is required for '--engine"),
+            ("flags --engine vllm", "--version <VERSION>"),
+            ("flags --engine vim --version 9.0", "invalid value 'vim'"),
+            ("facts --wheel vim", "expected one of aiconfigurator-core, sglang, vllm"),
+            ("facts --version 1.0", "--wheel <PACKAGE>"),
+            ("upstream --compare", "--crds <FOLDER>"),
+            ("packages describe out --commit a --builder b --parameter c", "expected NAME=VALUE"),
+        ] {
+            let words = std::iter::once("xtask").chain(options.split(' '));
+            let error = Arguments::try_parse_from(words).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(reason), "{options}: {error}");
+        }
+    }
+}

@@ -167,7 +167,7 @@ impl ObjectKind {
         (self.group, self.kind)
     }
 
-    /// Returns whether a CRD defines the kind, so that it exists only where that is installed.
+    /// Returns whether a CRD defines the kind, which has to be installed then.
     pub fn is_custom(&self) -> bool {
         !is_builtin_group(self.group)
     }
@@ -216,8 +216,8 @@ pub trait Provider: Debug + Sync {
 
     /// Returns whether an object is one of the provider's main objects, so that it is imported and its status read.
     ///
-    /// By default, an object of [`ProviderInfo::kinds`] is, if a CRD defines the kind. Whoever uses Kubernetes writes
-    /// Deployments, so a provider that does, too, recognizes its own, for example by a label.
+    /// By default, an object of [`ProviderInfo::kinds`] is, if a CRD defines the kind. Other programs write Deployments,
+    /// too, so a provider with a kind of Kubernetes itself recognizes its own objects, for example by a label.
     fn owns(&self, object: &Value) -> bool {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
         let kind = (group_of(text("apiVersion")), text("kind"));

@@ -71,7 +71,7 @@ pub(super) fn find(folder: &Path, description: &Description) -> Result<Vec<Archi
         archives.push(Archive {
             file: name.to_string(),
             folder: stem.to_owned(),
-            platform: platform.ok_or_else(|| broken(&path, &format!("unknown target {triple:?}")))?,
+            platform: platform.ok_or_else(|| broken(&path, format!("unknown target {triple:?}")))?,
             sha256: sha256(&fs::read(&path).map_err(|error| broken(&path, error))?),
         });
     }

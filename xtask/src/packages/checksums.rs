@@ -46,12 +46,12 @@ pub(super) fn images(folder: &Path) -> Result<Vec<Digest>, Failure> {
         let text = fs::read(&index).map_err(|error| broken(&index, &error))?;
         let value: Value = serde_json::from_slice(&text).map_err(|error| broken(&index, &error))?;
         let [manifest] = value["manifests"].as_array().map(Vec::as_slice).unwrap_or_default() else {
-            return Err(broken(&index, &"expected one manifest"));
+            return Err(broken(&index, "expected one manifest"));
         };
         let digest = manifest["digest"].as_str().and_then(|digest| digest.strip_prefix("sha256:"));
         digests.push(Digest {
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            sha256: digest.ok_or_else(|| broken(&index, &"expected a digest with sha256"))?.to_owned(),
+            sha256: digest.ok_or_else(|| broken(&index, "expected a digest with sha256"))?.to_owned(),
         });
     }
     Ok(digests)

@@ -62,7 +62,7 @@ pub(super) fn read() -> Result<Vec<Fact>, Failure> {
     let parsed = yaml::parse(&text, &yaml::Limits::default());
     let root = parsed.documents.first().map(|document| document.root.to_json());
     let (Some(root), None) = (root, &parsed.failure) else { return Err(broken(&path, "invalid YAML")) };
-    let projects: Vec<Project> = serde_json::from_value(root).map_err(|error| broken(&path, &error.to_string()))?;
+    let projects: Vec<Project> = serde_json::from_value(root).map_err(|error| broken(&path, error.to_string()))?;
     Ok(projects.into_iter().flat_map(facts_of_project).collect())
 }
 

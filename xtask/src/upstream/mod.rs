@@ -178,7 +178,7 @@ fn parse_definition(text: &str, path: &Path) -> Result<Value, Failure> {
     let limits = yaml::Limits { document_bytes: 64 << 20, nodes: 4_000_000, depth: 100, ..yaml::Limits::default() };
     let parsed = yaml::parse(text, &limits);
     if let Some(failure) = &parsed.failure {
-        return Err(broken(path, &failure.sentence()));
+        return Err(broken(path, failure.sentence()));
     }
     let mut crds: Vec<Value> = parsed.documents.iter().map(|document| document.root.to_json()).collect();
     crds.retain(|crd| crd.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition"));
