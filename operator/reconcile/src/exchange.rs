@@ -63,6 +63,9 @@ impl<'r, T> Coroutine<'r, T> {
     }
 
     /// Continues with the answer to the last request; with none at the start.
+    ///
+    /// # Panics
+    /// When the reconciliation waits for something else than an answer.
     #[expect(clippy::expect_used, reason = "the only future that is pending is that of `Exchange::send`")]
     pub fn resume(&mut self, answer: Option<Answer>) -> Progress<T> {
         self.exchange.lock().answer = answer;

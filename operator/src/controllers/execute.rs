@@ -167,7 +167,7 @@ impl Executor<'_> {
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
         match measurement {
             Measurement::Deployment { phase, replicas } => {
-                metrics.set_deployment(namespace, name, known_phase(&phase), replicas)
+                metrics.set_deployment(namespace, name, known_phase(&phase), replicas);
             }
             Measurement::Selection { provider, reason } => metrics.count_selection(&provider, &reason),
             Measurement::Gone => metrics.forget(namespace, name),

@@ -58,7 +58,7 @@ impl Rendered {
 
     /// Returns the size in bytes.
     fn size(&self) -> usize {
-        size_of::<Self>() + self.objects.len() + self.choice.provider.len() + self.choice.reason.len()
+        size_of::<Self>() + self.objects.size() + self.choice.provider.len() + self.choice.reason.len()
     }
 }
 

@@ -97,12 +97,11 @@ impl<'o> ObservedObject<'o> {
             _ => {}
         }
         for (position, condition) in conditions.and_then(Value::as_array).into_iter().flatten().enumerate() {
-            match Condition::read(condition) {
-                Some(condition) => self.conditions.push(condition),
-                None => {
-                    let word = condition.get("status").cloned().unwrap_or_default();
-                    self.note_unrecognized(format!("status.conditions[{position}].status"), word);
-                }
+            if let Some(condition) = Condition::read(condition) {
+                self.conditions.push(condition);
+            } else {
+                let word = condition.get("status").cloned().unwrap_or_default();
+                self.note_unrecognized(format!("status.conditions[{position}].status"), word);
             }
         }
     }

@@ -52,7 +52,7 @@ impl CompressedJson {
     }
 
     /// Returns the compressed size in bytes, without the dictionary.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.bytes.len()
     }
 

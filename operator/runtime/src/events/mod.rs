@@ -71,9 +71,10 @@ impl Recorder {
     pub async fn publish(&self, regarding: &ObjectReference, kind: EventKind, message: &str) {
         let verdict = {
             let mut correlator = lock(&self.correlator);
-            correlator.decide(text(&regarding.uid), kind.reason, message, Instant::now())
+            correlator.decide(text(regarding.uid.as_ref()), kind.reason, message, Instant::now())
         };
-        let (namespace, name, reason) = (text(&regarding.namespace), text(&regarding.name), kind.reason);
+        let (namespace, name, reason) =
+            (text(regarding.namespace.as_ref()), text(regarding.name.as_ref()), kind.reason);
         let is_combined = match verdict {
             Verdict::Publish => false,
             Verdict::Combine => true,
@@ -99,12 +100,12 @@ impl Recorder {
         message: &str,
         is_combined: bool,
     ) -> Result<(), kube::Error> {
-        let api: Api<Event> = Api::namespaced(self.client.clone(), text(&regarding.namespace));
+        let api: Api<Event> = Api::namespaced(self.client.clone(), text(regarding.namespace.as_ref()));
         let now = microseconds();
         let event = event(regarding, kind, message, is_combined, &self.instance, &now);
         let event: Event = serde_json::from_value(event).map_err(kube::Error::SerdeError)?;
         let name = event.metadata.name.clone().unwrap_or_default();
-        let key = (text(&regarding.namespace).to_owned(), name.clone());
+        let key = (text(regarding.namespace.as_ref()).to_owned(), name.clone());
         let mut count = self.next_count(&key);
         if count == 1 {
             match api.create(&PostParams::default(), &event).await {
@@ -152,7 +153,7 @@ fn event(
     let note = if is_combined { format!("{COMBINED}{message}") } else { message.to_owned() };
     let note = truncated(&note, MAX_NOTE_BYTES);
     let mut hash = Sha256::new();
-    for part in [text(&regarding.uid), kind.reason, if is_combined { COMBINED } else { note }] {
+    for part in [text(regarding.uid.as_ref()), kind.reason, if is_combined { COMBINED } else { note }] {
         hash.update(part);
         hash.update([0]);
     }
@@ -160,7 +161,7 @@ fn event(
     json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": format!("{}.{hash}", text(&regarding.name)), "namespace": regarding.namespace},
+        "metadata": {"name": format!("{}.{hash}", text(regarding.name.as_ref())), "namespace": regarding.namespace},
         "type": kind.event_type,
         "reason": kind.reason,
         "action": kind.action,
@@ -173,8 +174,8 @@ fn event(
 }
 
 /// Returns a field of a reference; empty if it is absent.
-fn text(field: &Option<String>) -> &str {
-    field.as_deref().unwrap_or_default()
+fn text(field: Option<&String>) -> &str {
+    field.map(String::as_str).unwrap_or_default()
 }
 
 /// Returns the longest prefix of a text that has at most `max` bytes.

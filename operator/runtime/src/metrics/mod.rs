@@ -246,6 +246,9 @@ impl Metrics {
     }
 
     /// Formats all metrics in Prometheus' text format.
+    ///
+    /// # Panics
+    /// Never: a string takes every text.
     #[expect(clippy::expect_used, reason = "writing to a string does not fail")]
     pub fn text(&self) -> String {
         let mut text = String::new();
