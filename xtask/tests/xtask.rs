@@ -12,20 +12,3 @@ fn help_lists_the_tasks_and_anything_else_is_refused() {
     }
     assert_eq!(start(&["no-such-task"]).status.code(), Some(2));
 }
-
-#[test]
-fn options_that_do_not_fit_together_are_refused() {
-    for (arguments, reason) in [
-        (&["facts", "--chek"][..], "'--chek'"),
-        (&["facts", "--wheel"], "a value is required for '--wheel <PACKAGE>'"),
-        (&["facts", "--version", "1.0"], "--wheel <PACKAGE>"),
-        (&["facts", "--wheel", "vim"], "unknown package `vim`"),
-        (&["flags", "--engine"], "a value is required for '--engine"),
-        (&["flags", "--engine", "vllm"], "--version"),
-        (&["flags", "--engine", "vim", "--version", "9.0"], "unknown engine `vim`"),
-    ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask")).args(arguments).output().unwrap();
-        let message = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && message.contains(reason), "{arguments:?}: {message}");
-    }
-}
