@@ -1,5 +1,5 @@
 //! The requests that a reconciliation asks for, and the answers to them. Requests are plain data: the controllers send
-//! them to an apiserver ([`crate::controllers`]), the simulation to one in memory.
+//! them to an apiserver (`operator/src/controllers`), the simulation to one in memory.
 
 use kube::core::ApiResource;
 pub use kubefoundry_controller_runtime::error::RequestError;

@@ -14,10 +14,10 @@ use serde_json::{Map, Value, json};
 
 use crate::conditions::is_documented;
 
-/// A condition. [`StatusUpdate::patch`] fills in `lastTransitionTime` and `observedGeneration`.
+/// A condition. `StatusUpdate::patch` fills in `lastTransitionTime` and `observedGeneration`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// One of [`condition`](crate::names::condition).
+    /// The `type`.
     pub name: &'static str,
     /// Whether it holds.
     pub status: ConditionStatus,

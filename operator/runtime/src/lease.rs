@@ -1,6 +1,6 @@
 //! Leader election by Lease: for each role, one process reconciles.
 //!
-//! Corresponds to `kubert::lease::LeaseManager`, and the names follow it ([`LeaseManager`], [`Claim`], `vacate`).
+//! Corresponds to `kubert::lease::LeaseManager`, and the names follow it ([`LeaseManager`], `Claim`, `vacate`).
 //! kubert compares the `renewTime` that the holder wrote with its own clock; client-go does not. Like client-go, a
 //! Lease here counts as expired when *this* process has seen it unchanged for its duration, so only the rate of the
 //! local clock matters (tests/it/leaders.rs runs replicas whose clocks disagree).

@@ -32,7 +32,7 @@ use crate::recreation::RecreationMark;
 #[derive(Debug, Clone)]
 pub struct CachedObject {
     /// The metadata without labels, annotations and managed fields. The text keeps the labels and the reduced managed
-    /// fields ([`reduced`]).
+    /// fields (`reduced.rs`).
     pub metadata: ObjectMeta,
     contents: Contents,
     /// The annotations without kubectl's last configuration. A slice takes a third of the memory of a map.

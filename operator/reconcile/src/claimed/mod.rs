@@ -9,7 +9,7 @@
 //! ```
 //! Like a provider's, every decision follows from the state of the cluster and the answers to the requests. Instead of a
 //! cache of whole objects it reads what it needs: the driver notes every read, and requeues the object when what was read
-//! changes ([`crate::watch::Related`]).
+//! changes (`operator/src/watch/related.rs`).
 
 mod actors;
 mod binding;

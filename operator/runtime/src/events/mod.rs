@@ -4,7 +4,7 @@
 //! recognizes repetitions in memory, so each process that takes over writes every event again; and it joins events that
 //! differ only in their note. Here the name is a hash of the object, the reason and the note: a repetition, by this
 //! process or the one before it, increments the `series` of the event that exists. How many events an object causes is
-//! limited as in client-go ([`correlator`]), which kube's `Recorder` leaves to its caller.
+//! limited as in client-go (`correlator`), which kube's `Recorder` leaves to its caller.
 
 mod correlator;
 

@@ -59,7 +59,7 @@ pub(crate) struct Groundwork<'s> {
 /// use kubefoundry_compiler::Thoroughness;
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// let engine = Engine::read(&BUILTIN, &SourceSet::default(), Providers::All).unwrap();
-/// let mut phi = serde_json::json!({
+/// let phi = serde_json::json!({
 ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
 ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 2}}},
 /// });
