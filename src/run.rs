@@ -216,7 +216,7 @@ pub use kubefoundry_diagnostics::Severity;
 /// ```
 /// use kubefoundry::{Code, Severity, registry};
 /// let code: &Code = registry::code("unknown-field").unwrap();
-/// assert_eq!((code.id, code.severity), ("KF0102", Severity::Error));
+/// assert_eq!((code.id, code.severity), ("KF0113", Severity::Error));
 /// ```
 #[doc(inline)]
 pub use kubefoundry_diagnostics::Code;

@@ -10,7 +10,7 @@ use kubefoundry_composition::BUILTIN;
 /// Lists every code: shared codes ordered by number, then those of each provider, transformation and analysis.
 ///
 /// ```
-/// assert!(kubefoundry::registry::codes().any(|code| code.id == "KF0102" && code.name == "unknown-field"));
+/// assert!(kubefoundry::registry::codes().any(|code| code.id == "KF0113" && code.name == "unknown-field"));
 /// ```
 pub fn codes() -> impl Iterator<Item = &'static Code> {
     registry::codes(&BUILTIN)
@@ -20,7 +20,7 @@ pub fn codes() -> impl Iterator<Item = &'static Code> {
 ///
 /// ```
 /// use kubefoundry::registry;
-/// assert_eq!(registry::code("unknown-field"), registry::code("KF0102"));
+/// assert_eq!(registry::code("unknown-field"), registry::code("KF0113"));
 /// assert!(registry::code("KF9999").is_none());
 /// ```
 pub fn code(id_or_name: &str) -> Option<&'static Code> {
@@ -33,7 +33,7 @@ pub fn code(id_or_name: &str) -> Option<&'static Code> {
 /// ```
 /// use kubefoundry::registry;
 /// let code = registry::code("unknown-field").unwrap();
-/// assert!(registry::page(code).unwrap().starts_with("# KF0102: unknown-field\n"));
+/// assert!(registry::page(code).unwrap().starts_with("# KF0113: unknown-field\n"));
 /// ```
 pub fn page(code: &Code) -> Option<&'static str> {
     let position = pages::PAGES.binary_search_by_key(&code.id, |(id, _)| id).ok()?;

@@ -6,7 +6,7 @@
 3. The server gets what the rendered queue objects describe, by the API that the messaging topology operator uses. Then the
    contract of Asya's sidecar holds: it declares its queue passively as durable, and a message that it publishes for an
    actor arrives in the queue of that actor, where KEDA counts it. Before that, it does not hold.
-4. The command in the help of KF0758 creates a queue for which the same holds.
+4. The command in the help of KF2119 creates a queue for which the same holds.
 
 The sidecar itself cannot be built here, so its calls are made by pika. The server is Debian's, 3.10, which has classic and
 quorum queues.
@@ -430,7 +430,7 @@ def check_command(checks, server, folder):
     publish(server, actor)
     verdict = checks.judge([("none", objects)], f"127.0.0.1:{server.amqp}")["none", actor]
     checks.expect(verdict.get("length") == 1, f"KEDA says {verdict}")
-    print("the command of KF0758 creates a queue for which the same holds")
+    print("the command of KF2119 creates a queue for which the same holds")
 
 
 def main():

@@ -160,9 +160,9 @@ def generate(sidecar):
     refused(sidecar.generate("plain", [on]), "no kustomization.yaml")
 
     broken = sidecar.generate("broken")
-    refused(broken, "phi.yaml:7:28: error[KF0101]")
+    refused(broken, "phi.yaml:7:28: error[KF0112]")
     assert not any("kimi" in line for line in broken.stderr.splitlines() if "error" in line), broken.stderr
-    refused(sidecar.generate("foreign"), "KF0008")
+    refused(sidecar.generate("foreign"), "KF0107")
     empty = sidecar.generate("foreign", [{"name": "allowEmpty", "string": "true"}])
     assert objects(empty) == [], empty
 
@@ -192,7 +192,7 @@ def parameters(sidecar):
     assert application["name"] == yaml.safe_load((DEPLOY / "plugin.yaml").read_text())["metadata"]["name"]
     newer = "v1,nvidia.com/v1beta1,nvidia.com/v1beta1/DynamoGraphDeployment"
     ran = sidecar.generate("plain", application["parameters"], served=newer)
-    assert objects(ran)[0]["apiVersion"] == "nvidia.com/v1beta1" and "KF0504" not in ran.stderr, ran
+    assert objects(ran)[0]["apiVersion"] == "nvidia.com/v1beta1" and "KF0503" not in ran.stderr, ran
     refused(sidecar.generate("plain", application["parameters"], served="v1"), "Provider 'dynamo' CRD not installed in cluster")
     assert "does not serve" in sidecar.generate("plain", served="v1").stderr
 

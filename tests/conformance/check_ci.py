@@ -70,10 +70,10 @@ def pre_commit(directory):
     assert good.returncode == 0 and "Passed" in good.stdout, good
     (directory / "a/bad.yaml").write_text(BROKEN.replace("phi", "bad"))
     bad = hook("kubefoundry-lint", "a/bad.yaml", "web.yaml")
-    assert bad.returncode == 1 and "a/bad.yaml:8:28" in bad.stdout and "KF0101" in bad.stdout, bad
+    assert bad.returncode == 1 and "a/bad.yaml:8:28" in bad.stdout and "KF0112" in bad.stdout, bad
     (directory / "a/bad.yaml").write_text(MODEL)
     twice = hook("kubefoundry-lint-all", "a/good.yaml")
-    assert twice.returncode == 1 and "KF0901" in twice.stdout, twice
+    assert twice.returncode == 1 and "KF0523" in twice.stdout, twice
     (directory / "a/bad.yaml").write_text(MISSPELT.replace("phi", "bad"))
     subprocess.run(["git", "add", "-A", "a"], cwd=directory, check=True)
     fixed = hook("kubefoundry-fix", "a/bad.yaml")
@@ -111,18 +111,18 @@ def action(directory):
     bad, summary = github_lint(directory, PATHS="models")
     assert bad.returncode == 1, bad
     assert "::error file=models/bad.yaml,line=8,col=28," in bad.stdout, bad
-    assert "error[KF0101]" in summary and summary.count("````") == 2, summary
+    assert "error[KF0112]" in summary and summary.count("````") == 2, summary
     log = json.loads((directory / "k.sarif").read_text())
-    assert log["runs"][0]["results"][0]["ruleId"] == "KF0101", log
+    assert log["runs"][0]["results"][0]["ruleId"] == "KF0112", log
     good, summary = github_lint(directory, PATHS="models/good.yaml\n\n")
-    assert good.returncode == 0 and "no findings" in summary or "KF0504" in summary, (good, summary)
+    assert good.returncode == 0 and "no findings" in summary or "KF0503" in summary, (good, summary)
     hostile = "models/good.yaml\n$(touch pwned)\n`touch pwned`\n; touch pwned\n--config=/etc/passwd"
     injected, _ = github_lint(directory, PATHS=hostile)
     assert injected.returncode == 2 and not (directory / "pwned").exists(), injected
     empty, _ = github_lint(directory, PATHS="\n")
     assert empty.returncode == 2 and "path is empty" in empty.stdout, empty
     concise, _ = github_lint(directory, PATHS="models", OUTPUT="concise")
-    assert concise.returncode == 1 and "models/bad.yaml:8:28: error[KF0101]" in concise.stdout and "::" not in concise.stdout, concise
+    assert concise.returncode == 1 and "models/bad.yaml:8:28: error[KF0112]" in concise.stdout and "::" not in concise.stdout, concise
     unknown, _ = github_lint(directory, PATHS="models/good.yaml", OUTPUT="pretty")
     assert unknown.returncode == 2 and "pretty" in unknown.stderr, unknown
     for revisions in ["--strict", "no-such-revision"]:
@@ -210,7 +210,7 @@ def documented(directory):
     subprocess.run([*git, "add", "-A"], cwd=directory, check=True)
     subprocess.run([*git, "commit", "-q", "-m", "change"], cwd=directory, check=True)
     broken = shell(of_change)
-    assert broken.returncode == 1 and "error[KF0101]" in broken.stdout, broken
+    assert broken.returncode == 1 and "error[KF0112]" in broken.stdout, broken
     subprocess.run([*git, "checkout", "-q", "main"], cwd=directory, check=True)
 
     def change():
@@ -221,7 +221,7 @@ def documented(directory):
     (directory / "web.yaml").unlink()
     (directory / "models/good.yaml").write_text(BROKEN)
     broken = change()
-    assert broken.returncode != 0 and "models/good.yaml:8:28: error[KF0101]" in broken.stdout, broken
+    assert broken.returncode != 0 and "models/good.yaml:8:28: error[KF0112]" in broken.stdout, broken
 
 
 def gitlab(directory):
@@ -229,7 +229,7 @@ def gitlab(directory):
     repository(directory, {"models/bad.yaml": BROKEN})
     script = "set -eo pipefail\n" + "\n".join(job["script"])
     ran = run(["bash", "-c", script], directory / "models", CI_PROJECT_DIR=str(directory), **job["variables"])
-    assert ran.returncode == 1 and "error[KF0101]" in ran.stdout, ran
+    assert ran.returncode == 1 and "error[KF0112]" in ran.stdout, ran
     reports = job["artifacts"]["reports"]
     issue = json.loads((directory / "models" / reports["codequality"]).read_text())[0]
     assert issue["location"]["path"] == "models/bad.yaml", issue

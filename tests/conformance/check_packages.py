@@ -246,7 +246,7 @@ def pre_commit(release):
         model.write_text(model.read_text().replace("engine:", "engin:"))
         git(theirs, "add", "--all")
         failed = subprocess.run(hook, cwd=theirs, env=environment, capture_output=True, text=True)
-        assert failed.returncode == 1 and "KF0102" in failed.stdout, failed
+        assert failed.returncode == 1 and "KF0113" in failed.stdout, failed
 
 
 def images(release):

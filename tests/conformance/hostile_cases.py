@@ -315,7 +315,7 @@ def structure(index, choice):
 HIDING_OPTIONS = [
     "kustomize: {build: false}", "kustomize: {build: no}", "'kustomize': {\"b\\x75ild\": false}", "<<: {kustomize: {build: false}}", "exclude: ['*']", "exclude: ['**/*', '!x']",
     "exclude: [m.yaml, kustomization.yaml]", "exclude: ['/']\nallowEmpty: true", "include: ['*.none']", "allowEmpty: true\nexclude: ['*']\nstrict: false",
-    "severities: {KF0536: off}", "severities: {KF0012: off, KF0013: off, KF0014: off}\nkustomize: {build: false}", "policy: {podSecurity: privileged}",
+    "severities: {KF0612: off}", "severities: {KF0804: off, KF0108: off, KF0109: off}\nkustomize: {build: false}", "policy: {podSecurity: privileged}",
     "kustomize: {build: false, allowRemote: true}", "limits: {nodes: 1}", "limits: {documents: 1}", "limits: {depth: 1, documentBytes: 10}",
     "root: true\nexclude: ['*']", "environments: ['/*']\nexclude: ['*']", "providers: []\nexclude: [\"\\u002a\"]", "models: {Qwen/Qwen3-8B: {config: pipe}}", "models: {a/b: {config: ../outside/env}}",
     "models: {a/b: {config: /dev/zero}}", "output: none", "gpus: {products: {H100: {memory: 1Ti}}}",

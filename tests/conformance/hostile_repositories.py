@@ -281,8 +281,8 @@ def front_ends(case):
 def disagreements(case, outcomes):
     """Compares the verdicts. `lint` is the judge: where it exits with 0, every other front end does, and builds the root or not
     as it does; where it does not, no other one exits with 0. What is documented to differ:
-    - `render` and the plugin refuse an input without a model (KF0008), in which `lint` finds nothing;
-    - `plan` refuses a root that is not built if the base built (KF0013 is an error then), and the plugin with `kustomize` one
+    - `render` and the plugin refuse an input without a model (KF0107), in which `lint` finds nothing;
+    - `plan` refuses a root that is not built if the base built (KF0108 is an error then), and the plugin with `kustomize` one
       that is not built, because both would else report objects that no cluster gets;
     - the plugin without `kustomize` reads files only, so it is compared where there is no kustomization;
     - the plugin with `kustomize` needs a kustomization in its directory, and reads no ignore file;
@@ -308,7 +308,7 @@ def disagreements(case, outcomes):
         yield "strict", "a root that was not built is accepted"
     for name, other in others.items():
         is_unbuilt = strict.status != 0 and judge.status == 0
-        is_documented = "KF0008" in other.output or (is_unbuilt and name in ("plan", "argocd, kustomize"))
+        is_documented = "KF0107" in other.output or (is_unbuilt and name in ("plan", "argocd, kustomize"))
         if (other.status == 0) != (judge.status == 0) and not (is_documented and other.status != 0):
             yield "verdict", f"{name} exits with {other.status}, lint with {judge.status}"
         elif judge.status == other.status == 0 and has_root and name != "argocd" and other.is_built != strict.is_built:

@@ -60,7 +60,7 @@ def several_clusters():
     files = {f"clusters/{cluster}/inference/m.yaml": MODEL for cluster in ["dev", "prod"]}
     with Repository(files) as repository:
         status, out, err = repository.run("lint", ".", "-o", "concise")
-        report.check("without environments", status == 1 and codes(out) == ["KF0901"], out + err)
+        report.check("without environments", status == 1 and codes(out) == ["KF0523"], out + err)
         repository.write({"kubefoundry.yaml": (repository.path / "kubefoundry.yaml").read_text() + 'environments: ["clusters/*"]\n'})
         report.check("with environments", repository.run("lint", ".", "--strict", "-o", "concise")[:2] == (0, ""))
         status, out, err = repository.run("render", ".", "--out-dir", "manifests")
@@ -79,13 +79,13 @@ def templates():
     with Repository(files) as repository:
         status, out, err = repository.run("lint", ".", "-o", "concise")
         found = re.findall(r"^(\S+?):\d+:\d+: info\[(KF\d+)\]", out, re.M)
-        report.check("templates are infos", status == 0 and sorted(found) == [("chart/Chart.yaml", "KF0015"), ("flux/m.yaml", "KF0015")] and out.count("\n") == 2, out + err)
+        report.check("templates are infos", status == 0 and sorted(found) == [("chart/Chart.yaml", "KF0110"), ("flux/m.yaml", "KF0110")] and out.count("\n") == 2, out + err)
         status, out, err = repository.run("argocd", "generate")
-        report.check("Argo CD gets the models", status == 0 and out == repository.run("render", ".")[1] and err.count("KF0015") == 2, out + err)
+        report.check("Argo CD gets the models", status == 0 and out == repository.run("render", ".")[1] and err.count("KF0110") == 2, out + err)
         report.check("--exclude", repository.run("lint", ".", "-o", "concise", "--exclude", "chart", "--exclude", "flux")[:2] == (0, ""))
         repository.write({"kubefoundry.yaml": (repository.path / "kubefoundry.yaml").read_text() + "exclude: [chart, flux]\n"})
         status, out, err = repository.run("lint", ".", "-o", "concise")
-        counted = [line for line in out.splitlines() if "info[KF0016]" in line]
+        counted = [line for line in out.splitlines() if "info[KF0111]" in line]
         report.check("exclude in the options is counted", status == 0 and len(counted) == len(out.splitlines()) == 1, out + err)
 
 
@@ -108,7 +108,7 @@ def partial_imports():
     with Repository(fleet) as repository:
         status, out, err = repository.run("migrate", "--to", "kuberay", "models", "-o", "yaml")
         report.check("migrate prints what can be migrated", status == 1 and [one["metadata"]["name"] for one in documents(out)] == ["v-kuberay"], out + err)
-        report.check("what runs there already is an info", "info[KF0684]: ModelDeployment ml/r" in err and err.count("error[") == 1, err)
+        report.check("what runs there already is an info", "info[KF0716]: ModelDeployment ml/r" in err and err.count("error[") == 1, err)
         status, out, err = repository.run("migrate", "--to", "kuberay", "models/v.yaml")
         report.check("engines that are not in use are not listed", status == 0 and "sglang" not in out + err, out + err)
         status, out, err = repository.run("migrate", "models/v.yaml")
@@ -139,7 +139,7 @@ def advice_runs():
         wrong = changed(("  engine:", "  provider: {name: kaito}\n  image: example.com/ggml-org/llama.cpp:server-cuda\n  engine:"), text=model)
         repository.write({"wrong.yaml": wrong})
         status, out, err = repository.run("lint", "wrong.yaml", "-o", "concise")
-        report.check("vLLM in an image of llama.cpp is an error", status == 1 and "KF0508" in codes(out), out + err)
+        report.check("vLLM in an image of llama.cpp is an error", status == 1 and "KF0507" in codes(out), out + err)
 
 
 def several_nodes():
@@ -152,7 +152,7 @@ def several_nodes():
     }
     with Repository(files) as repository:
         status, out, err = repository.run("lint", "one.yaml")
-        report.check("64 GPUs in one pod", "warning[KF0219]" in out and "spec.resources.nodes" in out, out + err)
+        report.check("64 GPUs in one pod", "warning[KF0220]" in out and "spec.resources.nodes" in out, out + err)
         status, out, err = repository.run("lint", "split.yaml")
         report.check("16 parts on 8 GPUs", status == 1 and "error[KF0307]" in out and "spec.resources.nodes" in out, out + err)
         status, out, err = repository.run("lint", "two.yaml", "--strict")
@@ -205,14 +205,14 @@ def quiet_terminals():
         files[f"models/m{number}.yaml"] = changed(("name: m,", f"name: m{number},"), text=model)
     with Repository(files) as repository:
         status, out, err = repository.run("lint", ".")
-        report.check("200 models are quiet", status == 0 and out.count("\n") < 20 and "KF0607" not in out, out + err)
+        report.check("200 models are quiet", status == 0 and out.count("\n") < 20 and "KF1007" not in out, out + err)
         repository.git("checkout", "-q", "-b", "pr")
         broken = changed(("type: vllm", "type: vlm"), text=files["models/m99.yaml"])
         repository.write({"models/m99.yaml": broken})
         status, out, err = repository.run("lint", ".")
-        report.check("the error is on the last screen", status == 1 and "error[KF0103]" in "".join(out.splitlines(True)[-12:]), out + err)
+        report.check("the error is on the last screen", status == 1 and "error[KF0114]" in "".join(out.splitlines(True)[-12:]), out + err)
         status, out, err = repository.run("lint", ".", "-q")
-        report.check("--quiet has the error alone", status == 1 and out.startswith("error[KF0103]") and "info" not in out, out + err)
+        report.check("--quiet has the error alone", status == 1 and out.startswith("error[KF0114]") and "info" not in out, out + err)
         repository.commit({"models/m99.yaml": files["models/m99.yaml"].replace("count: 1", "count: 2")})
         status, out, err = repository.run("plan", "--git", "main...HEAD", ".")
         report.check("plan has no finding of unchanged models", status == 0 and "info[" not in err and out.endswith("GPUs 200 → 201\n"), out + err)
@@ -284,7 +284,7 @@ def reports_are_plain():
     slips = changed(("model:", "modle:"), ("engine:", "enigne:"), ("count:", "cuont:"))
     with Repository({"m.yaml": slips, "a.yaml": changed(("name: m,", "name: a,"))}) as repository:
         status, out, err = repository.run("lint", "m.yaml", "-o", "concise")
-        report.check("three slips are three findings", status == 1 and codes(out) == ["KF0102"] * 3 and out.count("did you mean") == 3, out)
+        report.check("three slips are three findings", status == 1 and codes(out) == ["KF0113"] * 3 and out.count("did you mean") == 3, out)
         status, out, err = repository.run("lint", "a.yaml", "--runtime", "dynamo=9.9.9")
         report.check("a flag is named as such", "--runtime dynamo=9.9.9" in out and '"9.9.9"' not in out, out)
         status, out, err = repository.run("argocd", "generate", "--help")
@@ -293,7 +293,7 @@ def reports_are_plain():
         report.check("Argo CD shows the errors first", done[0] == 1 and done[1] == "" and done[2].startswith("m.yaml:") and "did you mean" in done[2].splitlines()[0], done[2])
         repository.write({"m.yaml": "```yaml\n" + MODEL})
         status, out, err = repository.run("lint", "m.yaml")
-        report.check("what is not YAML is one plain sentence", status == 1 and "KF0001" in out and "the character ``` " not in out, out)
+        report.check("what is not YAML is one plain sentence", status == 1 and "KF0101" in out and "the character ``` " not in out, out)
         status, out, err = repository.run("lint", "m.yaml", FORCE_COLOR="1")
         report.check("FORCE_COLOR", "\033[" in out, repr(out))
 
@@ -303,12 +303,12 @@ def shells():
     script = """source <(kubefoundry completions bash)
 function=$(complete -p kubefoundry | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
 complete_last() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); "$function" "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}"; echo "${COMPREPLY[*]}"; }
-complete_last kubefoundry explain KF0102
+complete_last kubefoundry explain KF0113
 complete_last kubefoundry man arg
 complete_last kubefoundry explain a.yaml --why-not ka
 """
     status, out, err = run(["bash", "-c", script])
-    report.check("completion", out.splitlines() == ["KF0102", "argocd", "kaito"], out + err)
+    report.check("completion", out.splitlines() == ["KF0113", "argocd", "kaito"], out + err)
     status, out, err = run(["kubefoundry", "man", "argocd", "generate"])
     report.check("man pages of nested commands", status == 0 and ".TH KUBEFOUNDRY-ARGOCD-GENERATE 1" in out, out + err)
     status, out, err = run(["kubefoundry", "man", "render"])
@@ -318,7 +318,7 @@ complete_last kubefoundry explain a.yaml --why-not ka
 def schema_of_options():
     """The schema for editors refuses a misspelled rule of the options, as `lint` does."""
     schema = json.loads(run(["kubefoundry", "schema", "render"])[1])
-    for rule, is_valid in [("unpinned-runtime", True), ("KF0504", True), ("unpinned-runtimes", False)]:
+    for rule, is_valid in [("unpinned-runtime", True), ("KF0503", True), ("unpinned-runtimes", False)]:
         options = {"apiVersion": "config.kubefoundry.ai/v1alpha1", "kind": "Render", "severities": {rule: "off"}}
         report.check(f"the schema on {rule}", jsonschema.Draft7Validator(schema).is_valid(options) == is_valid)
         with Repository({"m.yaml": MODEL, "kubefoundry.yaml": yaml.safe_dump(options)}) as repository:

@@ -230,7 +230,7 @@ def failing():
     warned = MODEL.replace("spec:\n", "spec:\n  provider: {name: dynamo, overrides: {routerMod: kv}}\n")
     with package({"Kptfile": strict, "llama.yaml": warned}) as it:
         status, out, err = run(RENDER, it.path)
-        report.check("a validator that fails: nothing is written", status == 1 and it.diff() == "" and "KF0503 llama.yaml:6" in out + err, it.diff() + out + err)
+        report.check("a validator that fails: nothing is written", status == 1 and it.diff() == "" and "KF0601 llama.yaml:6" in out + err, it.diff() + out + err)
     with package({"Kptfile": KPTFILE + OURS, "llama.yaml": MODEL}) as it:
         status, out, err = run(RENDER[:-1], it.path)
         report.check("without --allow-exec: an error", status == 1 and "--allow-exec" in out + err, out + err)

@@ -65,7 +65,7 @@ def overlays():
         shutil.copy(package.path / "base/llama.yaml", package.path / "collision/llama.yaml")
         package.write("collision/kustomization.yaml", "resources: [mine.yaml, llama.yaml]\ntransformers: [render.yaml]\n")
         status, out, err = build(package.path / "collision")
-        report.check("a foreign object of that name is an error", status == 1 and out == "" and "KF0902" in err, out + err)
+        report.check("a foreign object of that name is an error", status == 1 and out == "" and "KF0524" in err, out + err)
         package.write("kept/llama.yaml", (KUSTOMIZE / "base/llama.yaml").read_text().replace("local-config", "other"))
         package.write("kept/render.yaml", render)
         package.write("kept/kustomization.yaml", "resources: [llama.yaml]\ntransformers: [render.yaml]\n")
@@ -74,12 +74,12 @@ def overlays():
         package.write("badgen/render.yaml", render)
         package.write("badgen/kustomization.yaml", "generators: [render.yaml]\n")
         status, out, err = build(package.path / "badgen")
-        report.check("options as a generator: an error", status == 1 and "KF0008" in err and out == "", out + err)
+        report.check("options as a generator: an error", status == 1 and "KF0107" in err and out == "", out + err)
         package.write("broken/llama.yaml", (KUSTOMIZE / "base/llama.yaml").read_text().replace("vllm", "vlm"))
         package.write("broken/render.yaml", render)
         package.write("broken/kustomization.yaml", "resources: [llama.yaml]\ntransformers: [render.yaml]\n")
         status, out, err = build(package.path / "broken")
-        report.check("a mistake: its line on standard error, no output", status == 1 and out == "" and "error: KF0103 ModelDeployment llama-8b: spec.engine.type" in err, out + err)
+        report.check("a mistake: its line on standard error, no output", status == 1 and out == "" and "error: KF0114 ModelDeployment llama-8b: spec.engine.type" in err, out + err)
 
 
 def traps():

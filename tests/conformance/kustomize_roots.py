@@ -162,14 +162,14 @@ def refusals():
     remote = {"a/m.yaml": MODEL, "a/kustomization.yaml": f"resources: [m.yaml, '{url}']\n"}
     with Repository(remote) as repository:
         status, out, err = repository.run("lint", ".", "-o", "concise")
-        report.check("a remote resource is not fetched", status == 0 and "KF0013" in out and not requests, out + err)
+        report.check("a remote resource is not fetched", status == 0 and "KF0108" in out and not requests, out + err)
         status, out, err = repository.run("lint", ".", "-o", "concise", "--allow-remote")
-        report.check("--allow-remote builds it", status == 0 and "KF0013" not in out and requests == ["/x.yaml"], out + err)
+        report.check("--allow-remote builds it", status == 0 and "KF0108" not in out and requests == ["/x.yaml"], out + err)
     del requests[:]
     disguised = {"a/m.yaml": MODEL, "a/kustomization.yaml": f"resources: [m.yaml]\npatches: [{{path: '{url}'}}]\n", f"a/{url.replace('//', '/')}": HEAD}
     with Repository(disguised) as repository:
         out = repository.run("lint", ".", "-o", "concise")[1]
-        report.check("a file that looks like a URL is not fetched", "KF0014" in out and not requests, out)
+        report.check("a file that looks like a URL is not fetched", "KF0109" in out and not requests, out)
     server.shutdown()
     plugin = "apiVersion: example.com/v1\nkind: Touch\nmetadata:\n  name: t\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./touch.sh}\n"
     with Repository({"a/m.yaml": MODEL, "a/kustomization.yaml": "resources: [m.yaml]\ntransformers: [t.yaml]\n", "a/t.yaml": plugin}) as repository:
@@ -177,12 +177,12 @@ def refusals():
         repository.write({"a/touch.sh": f"#!/bin/sh\ntouch {marker} 2>/dev/null\ncat\n"})
         (repository.path / "a/touch.sh").chmod(0o755)
         status, out, err = repository.run("lint", ".", "-o", "concise")
-        report.check("a program is not run", status == 0 and "KF0013" in out and not marker.exists(), out + err)
+        report.check("a program is not run", status == 0 and "KF0108" in out and not marker.exists(), out + err)
         status, out, err = repository.run("lint", ".", "-o", "concise", "--enable-exec")
-        ran = status == 0 and "KF0013" not in out
+        ran = status == 0 and "KF0108" not in out
         report.check("--enable-exec runs it, and it writes nothing elsewhere", ran and not marker.exists(), out + err)
         status, out, err = repository.run("lint", ".", "-o", "concise", "--enable-exec", "--no-isolation")
-        report.check("--no-isolation lets it", status == 0 and "KF0013" not in out and marker.exists(), out + err)
+        report.check("--no-isolation lets it", status == 0 and "KF0108" not in out and marker.exists(), out + err)
         marker.unlink(missing_ok=True)
     secret = {"a/m.yaml": MODEL, "a/kustomization.yaml": "resources: [m.yaml]\nconfigMapGenerator: [{name: c, files: [link]}]\n"}
     with Repository(secret) as repository:
@@ -192,14 +192,14 @@ def refusals():
 
 
 def failures():
-    page = pathlib.Path("docs/codes/KF0014.md").read_text()
+    page = pathlib.Path("docs/codes/KF0109.md").read_text()
     example, corrected = page.split("\n## Corrected\n")
     for section, code in [(example, 1), (corrected, 0)]:
         blocks = [block.split("\n", 1) for block in section.split("```yaml file=")[1:]]
         with Repository({name: text.split("```")[0] for name, text in blocks}) as repository:
             status, out, err = repository.run("lint", ".", "-o", "concise")
-            found = "prod/kustomization.yaml:1:1: error[KF0014] kustomize cannot build prod: " in out
-            report.check(f"KF0014: exit {code}", status == code and found == (code == 1), out + err)
+            found = "prod/kustomization.yaml:1:1: error[KF0109] kustomize cannot build prod: " in out
+            report.check(f"KF0109: exit {code}", status == code and found == (code == 1), out + err)
 
 
 def kubectl():

@@ -109,7 +109,7 @@ def compare(program, repository, root):
     ours = run([program, "render", "--all", "wrapper"], cwd=repository)
     if status:
         # With our function, or another plugin, the root may be built by kubefoundry: kustomize_roots.py has these.
-        is_unbuilt = "[KF0013]" in ours[2]
+        is_unbuilt = "[KF0108]" in ours[2]
         is_plugin = "external plugins disabled" in message or "unable to load" in message
         report.check(f"{name} is refused by both", is_plugin or is_unbuilt or ours[0] != 0, ours[1][:500])
         return "with plugins" if is_plugin else "not built by either" if is_unbuilt else "refused by both"
@@ -118,7 +118,7 @@ def compare(program, repository, root):
         return "not permitted"
     theirs = run([program, "render", "--all", "-"], cwd=repository, stdin=plain)
     built, expected = normalized(ours[1]), normalized(theirs[1])
-    is_same = ours[0] == theirs[0] and built == expected and "[KF0013]" not in ours[2]
+    is_same = ours[0] == theirs[0] and built == expected and "[KF0108]" not in ours[2]
     report.check(name, is_same, difference(expected, built) or ours[2][:2000] or ours)
     return "the same" if theirs[0] == 0 else "findings in both"
 

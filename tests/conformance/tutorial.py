@@ -114,7 +114,7 @@ def check_plugin(report, repository, kubefoundry, kustomize):
         ran = sidecar.generate(source["path"], source["plugin"]["parameters"])
     rendered = documents(files["manifests/clusters/prod/chat/dynamographdeployment_chat.yaml"])
     report.check("Argo CD gets the rendered manifests", ran.returncode == 0 and documents(ran.stdout) == rendered, ran)
-    report.check("with the options at the root of the repository", "KF0504" not in ran.stderr, ran.stderr)
+    report.check("with the options at the root of the repository", "KF0503" not in ran.stderr, ran.stderr)
 
 
 def check_artifact(report, registry):

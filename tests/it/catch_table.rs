@@ -49,11 +49,11 @@ const TABLE: &[Row] = &[
         &[("engine", "{type: vllm, contextLength: 8192, args: {max-num-batched-tokens: '4096'}}")],
         Not("chunked prefill is on by default, and some versions turn it on again"),
     ),
-    ("heads that the GPUs cannot share", &[("model", LLAMA_70B), ("resources", "{gpu: {count: 6}}")], Caught("KF0320")),
+    ("heads that the GPUs cannot share", &[("model", LLAMA_70B), ("resources", "{gpu: {count: 6}}")], Caught("KF0318")),
     (
         "key and value heads that the GPUs cannot share",
         &[("model", "{id: Qwen/Qwen2.5-Coder-7B-Instruct}"), ("resources", "{gpu: {count: 7}}")],
-        Caught("KF0320"),
+        Caught("KF0318"),
     ),
     (
         "layers that the stages of a pipeline cannot share",
@@ -66,38 +66,38 @@ const TABLE: &[Row] = &[
     (
         "expert parallelism on a dense model",
         &[("engine", "{type: vllm, args: {enable-expert-parallel: 'true'}}")],
-        Caught("KF0337"),
+        Caught("KF0331"),
     ),
     (
         "weights beyond the memory of the GPU",
         &[("model", LLAMA_70B), ("engine", "{type: vllm, contextLength: 8192}"), ("nodeSelector", L4)],
-        Caught("KF0322"),
+        Caught("KF0320"),
     ),
     (
         "a KV cache beyond the memory of the GPU",
         &[("engine", "{type: vllm, contextLength: 131072}"), ("nodeSelector", L4)],
-        Caught("KF0322"),
+        Caught("KF0320"),
     ),
     (
         "host memory of 8Gi for a model of 70B",
         &[("model", LLAMA_70B), ("resources", "{gpu: {count: 4}, memory: 8Gi}")],
-        Caught("KF0225"),
+        Caught("KF0226"),
     ),
-    ("a context beyond the model's positions", &[("engine", "{type: vllm, contextLength: 1000000}")], Caught("KF0321")),
+    ("a context beyond the model's positions", &[("engine", "{type: vllm, contextLength: 1000000}")], Caught("KF0319")),
     (
         "awq on weights that are not quantized",
         &[("engine", "{type: vllm, args: {quantization: awq}}")],
-        Caught("KF0333"),
+        Caught("KF0327"),
     ),
     (
         "awq on weights that are quantized with fp8",
         &[("model", "{id: Qwen/Qwen3-8B-FP8}"), ("engine", "{type: vllm, args: {quantization: awq}}")],
-        Caught("KF0333"),
+        Caught("KF0327"),
     ),
     (
         "fp8 on a V100",
         &[("engine", "{type: vllm, contextLength: 2048, args: {quantization: fp8}}"), ("nodeSelector", V100)],
-        Caught("KF0324"),
+        Caught("KF0322"),
     ),
     (
         "a KV cache in fp8 on a T4",
@@ -115,7 +115,7 @@ const TABLE: &[Row] = &[
             ("engine", "{type: vllm, contextLength: 2048, args: {dtype: bfloat16}}"),
             ("nodeSelector", T4),
         ],
-        Caught("KF0324"),
+        Caught("KF0322"),
     ),
     (
         "NVFP4 on an A100",
@@ -129,9 +129,9 @@ const TABLE: &[Row] = &[
     (
         "float16 for a model that needs bfloat16",
         &[("model", "{id: google/gemma-2-9b-it}"), ("engine", "{type: vllm, args: {dtype: float16}}")],
-        Caught("KF0334"),
+        Caught("KF0328"),
     ),
-    ("a gated model without a token", &[("secrets", "{}")], Caught("KF0221")),
+    ("a gated model without a token", &[("secrets", "{}")], Caught("KF0222")),
     (
         "an architecture that the engine's version lacks",
         &[
@@ -139,7 +139,7 @@ const TABLE: &[Row] = &[
             ("image", "nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.1.1"),
             ("resources", "{gpu: {count: 8}}"),
         ],
-        Caught("KF0325"),
+        Caught("KF0323"),
     ),
     (
         "a parser that Dynamo does not have",
@@ -162,12 +162,12 @@ const TABLE: &[Row] = &[
     (
         "a parser of another family",
         &[("engine", "{type: vllm, args: {dyn-tool-call-parser: hermes}}")],
-        Caught("KF0330"),
+        Caught("KF0324"),
     ),
     (
         "a tool parser without enable-auto-tool-choice",
         &[("engine", "{type: vllm, args: {tool-call-parser: llama3_json}}"), ("provider", "{name: kuberay}")],
-        Caught("KF0331"),
+        Caught("KF0325"),
     ),
     (
         "a draft model with another vocabulary",
@@ -175,13 +175,13 @@ const TABLE: &[Row] = &[
             "engine",
             r#"{type: vllm, args: {speculative-config: '{"model": "Qwen/Qwen3-0.6B", "num_speculative_tokens": 3}'}}"#,
         )],
-        Caught("KF0335"),
+        Caught("KF0329"),
     ),
-    ("a misspelt GPU resource", &[("resources", "{gpu: {count: 1, type: nvidia.com/gpus}}")], Caught("KF0218")),
+    ("a misspelt GPU resource", &[("resources", "{gpu: {count: 1, type: nvidia.com/gpus}}")], Caught("KF0219")),
     (
         "an instance type without a GPU",
         &[("provider", "{name: kaito, overrides: {instanceType: Standard_D8s_v5}}"), ("nodeSelector", "{apps: m}")],
-        Caught("KF0611"),
+        Caught("KF1011"),
     ),
     (
         "an instance type with fewer GPUs than a pod",
@@ -191,7 +191,7 @@ const TABLE: &[Row] = &[
             ("resources", "{gpu: {count: 8}, memory: 200Gi}"),
             ("nodeSelector", "{apps: m}"),
         ],
-        Caught("KF0611"),
+        Caught("KF1011"),
     ),
     (
         "an instance type that KAITO does not know",
@@ -199,7 +199,7 @@ const TABLE: &[Row] = &[
             ("provider", "{name: kaito, overrides: {instanceType: StandardNC24adsA100v4}}"),
             ("nodeSelector", "{apps: m}"),
         ],
-        Caught("KF0611"),
+        Caught("KF1011"),
     ),
     (
         "an instance type of Azure that no table has",
@@ -216,17 +216,17 @@ const TABLE: &[Row] = &[
             ("provider", "{name: kaito, overrides: {instanceType: Standard_NC24ads_A100_v4}}"),
             ("nodeSelector", "{apps: m}"),
         ],
-        Not("KAITO adds nodes by itself, so KF0612 is an info that counts them"),
+        Not("KAITO adds nodes by itself, so KF1012 is an info that counts them"),
     ),
     (
         "GPUs of another vendor than the nodes",
         &[("nodeSelector", "{amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM}")],
-        Caught("KF0223"),
+        Caught("KF0224"),
     ),
     (
         "shared memory as large as the memory limit",
         &[("resources", "{gpu: {count: 1}, memory: 64Gi, sharedMemory: 64Gi}")],
-        Caught("KF0232"),
+        Caught("KF0233"),
     ),
     (
         "an embedding model",

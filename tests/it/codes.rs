@@ -61,21 +61,21 @@ fn examples_behave_as_their_page_states() {
 #[test]
 fn a_wrong_page_is_refused() {
     let code = registry::code("unknown-field").unwrap();
-    let page = fs::read_to_string(folder().join("KF0102.md")).unwrap();
+    let page = fs::read_to_string(folder().join("KF0113.md")).unwrap();
     let found = |page: &str| mistakes(code, page, |_| true);
     assert_eq!(found(&page), [""; 0]);
     for (good, bad, expected) in [
-        ("KF0102: unknown-field", "KF0102: unknown field", "expected the title `# KF0102: unknown-field`"),
+        ("KF0113: unknown-field", "KF0113: unknown field", "expected the title `# KF0113: unknown-field`"),
         ("Error. ", "Warning. ", "expected severity and summary as in the registry: `Error. A field"),
         ("A field that", "A key that", "expected severity and summary as in the registry"),
         ("\n## Why it matters\n", "\n## Reasons\n", "expected the sections"),
         ("\n## Corrected\n", "\n", "expected the sections"),
         ("\n## Corrected\n", "\n## Example\n", "two blocks are example.yaml"),
         ("```text\n", "```ini\n", "a `ini` block that is neither a file nor the one report"),
-        ("kind: ModelDeployment\n", "kind: Deployment\n", "it has no KF0102, it has\nexample.yaml:2:7: error[KF0006]"),
-        ("    contextlength: 8192    # KF0102\n", "    contextlength: 8192\n", "mark it with `# KF0102` at the end"),
-        ("    type: vllm\n", "    type: vllm # KF0102\n", "marked KF0102, which is not found there"),
-        ("# KF0102\n", "# KF0102, KF0103\n", "marked KF0103, which is not found there"),
+        ("kind: ModelDeployment\n", "kind: Deployment\n", "it has no KF0113, it has\nexample.yaml:2:7: error[KF0106]"),
+        ("    contextlength: 8192    # KF0113\n", "    contextlength: 8192\n", "mark it with `# KF0113` at the end"),
+        ("    type: vllm\n", "    type: vllm # KF0113\n", "marked KF0113, which is not found there"),
+        ("# KF0113\n", "# KF0113, KF0114\n", "marked KF0114, which is not found there"),
         ("unknown field \"replicas\"", "no field \"replicas\"", "the example has other findings than the text says"),
         ("    contextLength: 8192\n", "    contextlength: 8192\n", "it has findings"),
         ("\n## See also\n", "\n```yaml\na: 1\n```\n\n## See also\n", "two blocks are example.yaml"),
@@ -84,6 +84,6 @@ fn a_wrong_page_is_refused() {
         let found = found(&page.replacen(good, bad, 1));
         assert!(found.iter().any(|mistake| mistake.contains(expected)), "{bad:?} gives {found:#?}");
     }
-    let found = mistakes(code, &page, |link| link != "KF0101.md");
-    assert_eq!(found, ["the link to KF0101.md leads nowhere"]);
+    let found = mistakes(code, &page, |link| link != "KF0112.md");
+    assert_eq!(found, ["the link to KF0112.md leads nowhere"]);
 }

@@ -119,12 +119,12 @@ fn objects_fit_older_crds_or_the_finding_names_the_field() {
             let found = words(crds.check(object));
             fitting += usize::from(found.is_empty());
             if !served.contains(&object["apiVersion"].as_str().unwrap()) {
-                assert!(matches!(found.as_slice(), [only] if only.starts_with("KF0553 ")), "{found:?}");
+                assert!(matches!(found.as_slice(), [only] if only.starts_with("KF0516 ")), "{found:?}");
                 continue;
             }
             for message in found {
                 let field = missing.iter().find(|field| message.contains(&format!(".{field}, which ")));
-                assert!(field.is_some() && message.starts_with("KF0554 "), "{}: {message}", folder.display());
+                assert!(field.is_some() && message.starts_with("KF0517 "), "{}: {message}", folder.display());
                 refused.extend(field);
             }
         }
@@ -163,7 +163,7 @@ fn no_graph_has_a_router_mode() {
         let sources = dump([&skeleton.to_crd().unwrap()]);
         let found = words(kubefoundry_crd::Crds::from_sources(&sources, BUILTIN.crd_kinds()).0.check(&object));
         let [only] = found.as_slice() else { panic!("{}: {found:?}", skeleton.origin()) };
-        assert!(only.contains("spec.services.Frontend[\"router-mode\"]") && only.contains("KF0554"), "{only}");
+        assert!(only.contains("spec.services.Frontend[\"router-mode\"]") && only.contains("KF0517"), "{only}");
         checked += 1;
     }
     assert_eq!(checked, 3);

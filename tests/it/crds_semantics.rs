@@ -34,10 +34,10 @@ fn check_object(schema: &Value, object: &Value) -> Vec<String> {
     crds.check(object).iter().map(|found| format!("{} {}", found.code.id, path(&found.message))).collect()
 }
 
-const UNKNOWN: &str = "KF0554";
-const REFUSED: &str = "KF0555";
-const RULE: &str = "KF0556";
-const NOT_EVALUATED: &str = "KF0557";
+const UNKNOWN: &str = "KF0517";
+const REFUSED: &str = "KF0518";
+const RULE: &str = "KF0519";
+const NOT_EVALUATED: &str = "KF0520";
 
 /// A value and the expected code.
 type Case = (Value, Option<&'static str>);
@@ -52,11 +52,11 @@ fn a_pattern_that_cannot_be_evaluated_is_one_finding() {
     }});
     let spec = |field: &str, value: Value| check(&schema, &json!({field: value}));
     assert_eq!(spec("a", json!("AB")), Vec::<String>::new());
-    assert_eq!(spec("a", json!("1")), ["KF0555 spec.a"]);
-    assert_eq!(spec("b", json!("1")), ["KF0557 spec.b"]);
-    assert_eq!(spec("c", json!("1")), ["KF0555 spec.c"]);
+    assert_eq!(spec("a", json!("1")), ["KF0518 spec.a"]);
+    assert_eq!(spec("b", json!("1")), ["KF0520 spec.b"]);
+    assert_eq!(spec("c", json!("1")), ["KF0518 spec.c"]);
     assert_eq!(spec("c", json!(1)), Vec::<String>::new());
-    assert_eq!(spec("d", json!("1")), ["KF0557 spec.d"]);
+    assert_eq!(spec("d", json!("1")), ["KF0520 spec.d"]);
 }
 
 /// Each row has a schema, a value, and the expected code (none if the value is accepted). It is what a kube-apiserver
@@ -257,15 +257,15 @@ fn metadata_is_checked() {
     for (metadata, expected) in [
         (json!({"name": "m", "labels": {"a": "b"}, "annotations": {"Example.com/a": "any text"}}), None),
         (json!({"generateName": "m-"}), None),
-        (json!({}), Some("KF0555 metadata.name")),
-        (json!({"name": "M"}), Some("KF0555 metadata.name")),
-        (json!({"name": "m", "namespace": "a.b"}), Some("KF0555 metadata.namespace")),
-        (json!({"name": "m", "labels": {"a": 1}}), Some("KF0555 metadata.labels.a")),
-        (json!({"name": "m", "labels": {"a": "b c"}}), Some("KF0555 metadata.labels.a")),
-        (json!({"name": "m", "lables": {}}), Some("KF0554 metadata.lables")),
+        (json!({}), Some("KF0518 metadata.name")),
+        (json!({"name": "M"}), Some("KF0518 metadata.name")),
+        (json!({"name": "m", "namespace": "a.b"}), Some("KF0518 metadata.namespace")),
+        (json!({"name": "m", "labels": {"a": 1}}), Some("KF0518 metadata.labels.a")),
+        (json!({"name": "m", "labels": {"a": "b c"}}), Some("KF0518 metadata.labels.a")),
+        (json!({"name": "m", "lables": {}}), Some("KF0517 metadata.lables")),
         (
             json!({"name": "m", "ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a"}]}),
-            Some("KF0555 metadata.ownerReferences[0].uid"),
+            Some("KF0518 metadata.ownerReferences[0].uid"),
         ),
     ] {
         let object = json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": metadata, "spec": {}});
@@ -277,7 +277,7 @@ fn metadata_is_checked() {
 /// Neither a schema at the depth limit nor a deeper one overflows the stack.
 #[test]
 fn deep_schemas_do_not_overflow_the_stack() {
-    for (depth, expected) in [(45, None), (5000, Some("KF0551"))] {
+    for (depth, expected) in [(45, None), (5000, Some("KF0514"))] {
         let property = |inner: String| format!("{{\"type\":\"object\",\"properties\":{{\"a\":{inner}}}}}");
         let schema = (0..depth).fold("{\"type\":\"string\"}".to_owned(), |inner, _| property(inner));
         let text = format!(

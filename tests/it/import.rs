@@ -170,7 +170,7 @@ fn options_are_read_first() {
     sources.add("two.yaml", workspace.replace("NAME", "two"));
     let import = import(&BUILTIN, &sources);
     let codes: Vec<&str> = import.diagnostics.iter().map(|found| found.code.id).collect();
-    assert_eq!(codes, ["KF0904"]);
+    assert_eq!(codes, ["KF0801"]);
 }
 
 /// Collects the JSON pointers of all scalars.

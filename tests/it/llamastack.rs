@@ -502,7 +502,7 @@ fn more_than_64_providers_of_an_api_are_refused() {
     let compilation = with(65);
     let refused: Vec<(&str, &str)> =
         compilation.diagnostics.iter().map(|found| (found.code.id, found.message.as_str())).collect();
-    let expected = ("KF0105", "spec.server.externalProviders.safety has 65 entries, expected at most 64");
+    let expected = ("KF0116", "spec.server.externalProviders.safety has 65 entries, expected at most 64");
     assert!(refused.contains(&expected), "{refused:?}");
 }
 

@@ -236,7 +236,7 @@ fn only_the_deployments_of_the_provider_are_imported() {
     });
     let report = import_objects(&[foreign]);
     let found: Vec<&str> = report.diagnostics.iter().map(|finding| finding.code.name).collect();
-    assert_eq!((report.imported.len(), found), (0, vec!["nothing-to-import"]));
+    assert_eq!((report.imported.len(), found), (0, vec!["import-finds-nothing"]));
 }
 
 #[test]

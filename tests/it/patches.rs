@@ -30,7 +30,7 @@ const ADDITIONS: &[(&str, &str)] = &[
 /// Returns the run of a base deployment with patches.
 fn run(start: Start, patches: &[Value]) -> Compilation {
     let mut document = start.document();
-    document["metadata"]["annotations"] = json!({"kubefoundry.ai/lint-ignore": "KF0504,KF0527"});
+    document["metadata"]["annotations"] = json!({"kubefoundry.ai/lint-ignore": "KF0503,KF0610"});
     if !patches.is_empty() {
         document["spec"]["provider"]["overrides"]["patches"] = json!(patches);
     }

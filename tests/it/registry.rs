@@ -30,6 +30,35 @@ fn codes_are_unique() {
     }
 }
 
+/// A code that only one provider or transformation reports has its block and the name of its owner, and others have neither.
+#[test]
+fn codes_belong_to_their_area() {
+    let mut owners: BTreeMap<&str, (&str, &[&kubefoundry_diagnostics::Code])> = BTreeMap::new();
+    for provider in PROVIDERS {
+        owners.insert(provider.name(), ("KF1", provider.info().codes));
+    }
+    let names = BTreeMap::from([("LlamaStackDistribution", "llama-stack"), ("AsyncActor", "actor")]);
+    for transform in BUILTIN.transforms() {
+        // Models have the shared areas.
+        if let Some(name) = names.get(transform.kind().1) {
+            owners.insert(*name, ("KF2", transform.codes()));
+        }
+    }
+    let mut blocks = BTreeSet::new();
+    for (owner, (begin, codes)) in &owners {
+        assert!(blocks.insert(&codes[0].id[..4]), "{owner} has the block of another");
+        for code in *codes {
+            let has_block = code.id.starts_with(begin) && code.id[..4] == codes[0].id[..4];
+            assert!(has_block && code.name.starts_with(&format!("{owner}-")), "{owner}: {} {}", code.id, code.name);
+        }
+    }
+    for code in registry::codes().filter(|code| !blocks.contains(&code.id[..4])) {
+        assert!(code.id.starts_with("KF0"), "{} belongs to nobody", code.id);
+        let owner = owners.keys().find(|owner| code.name.starts_with(&format!("{owner}-")));
+        assert!(owner.is_none(), "{} {} is in a shared area", code.id, code.name);
+    }
+}
+
 /// Every code appears in a golden, so that its message has been reviewed.
 #[test]
 fn every_code_has_a_golden() {

@@ -11,7 +11,7 @@ const CONFIGURATION: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: Inferenc
                              true\n  selectionRules:\n  - {condition: 'spec.resources.gpu.count > 1', priority: 999}\n";
 
 const MODEL: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata:\n  name: NAME\n  annotations: \
-                     {kubefoundry.ai/lint-ignore: KF0504}\nspec: {model: {id: org/m}, engine: {type: vllm}, resources: {gpu: \
+                     {kubefoundry.ai/lint-ignore: KF0503}\nspec: {model: {id: org/m}, engine: {type: vllm}, resources: {gpu: \
                      {count: 1}}}\n";
 
 const ACTOR: &str = "apiVersion: asya.sh/v1alpha1\nkind: AsyncActor\nmetadata: {name: a}\nspec:\n  transport: rabbitmq\n  \
@@ -40,7 +40,7 @@ pub(crate) fn texts() -> Vec<(&'static str, Purpose, String)> {
         input(CONFIGURATION),
         input(&CONFIGURATION.replace("engines: [", "engine: [")),
         input(&CONFIGURATION.replace("InferenceProviderConfig", "\"Inference\\x50roviderConfig\"")),
-        input(&crate::documents::documents(0..3).replace("KF0504", "KF0210")),
+        input(&crate::documents::documents(0..3).replace("KF0503", "KF0211")),
         input(&format!("# a comment\n---\n{}---\n{CONFIGURATION}", MODEL.replace("NAME", "one"))),
         input(&MODEL.replace("engine: {type: vllm}", "engine: {type: vllm, contextLength: 4096, extraArgs: [--x]}")),
         input(&MODEL.replace("metadata:\n", "metadata:\n  labels: {a: b}\n").replace("engine:", "engne:")),

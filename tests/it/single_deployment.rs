@@ -138,7 +138,7 @@ fn a_session_gives_the_result_of_a_run() {
                 }
                 let compilation = run(&context, &deployment, thoroughness);
                 // Limits apply to texts, ownerReferences need a uid, and findings about options belong to the run.
-                let of_runs = ["limit-exceeded", "owner-without-uid", "unknown-runtime"];
+                let of_runs = ["limit-exceeded", "owner-without-uid", "option-unknown-runtime"];
                 let is_of_runs = |found: &Diagnostic| of_runs.contains(&found.code.name);
                 if !compilation.diagnostics.iter().any(is_of_runs) {
                     let found = differences(&session.validate(&stored, thoroughness), &compilation);

@@ -58,7 +58,7 @@ fn skeleton_findings(compilation: &Compilation) -> Vec<(&'static str, String)> {
 
 #[test]
 fn render_checks_untyped_pod_fields() {
-    let expected = [("KF0558", "imagePullPolicyy"), ("KF0555", "stdin")]
+    let expected = [("KF0521", "imagePullPolicyy"), ("KF0518", "stdin")]
         .map(|(code, field)| (code, format!("spec.workload.template.spec.containers[0].{field}")));
     for thoroughness in [Thoroughness::Needed, Thoroughness::EveryRule, Thoroughness::Everything] {
         assert_eq!(
@@ -80,7 +80,7 @@ fn only_lint_checks_typed_fields() {
         &sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"),
         Thoroughness::EveryRule,
     ));
-    let expected = ("KF0558", "spec.provider.overrides.runtimeVersion".to_owned());
+    let expected = ("KF0521", "spec.provider.overrides.runtimeVersion".to_owned());
     assert_eq!(found, [expected.clone(), expected]);
 }
 
@@ -138,7 +138,7 @@ fn every_document_has_its_findings_on_any_number_of_threads() {
         let sources = sources(&text, "runtimes: {dynamo: 1.1.1}\n");
         let compilation: Compilation<YamlText> =
             pool.install(|| compile_as(&BUILTIN, &sources, Thoroughness::EveryRule));
-        compilation.diagnostics.into_iter().filter(|found| found.code.id == "KF0558").collect::<Vec<_>>()
+        compilation.diagnostics.into_iter().filter(|found| found.code.id == "KF0521").collect::<Vec<_>>()
     };
     let alone = said(1);
     assert_eq!(alone.len(), 2 * 200);

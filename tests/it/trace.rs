@@ -28,7 +28,7 @@ fn fields_without_effect(sources: &SourceSet) -> (Fields, Fields) {
     }
     let compilation = compile_all(sources);
     let found = compilation.diagnostics.iter().chain(&compilation.suppressed);
-    let found = found.filter(|found| found.code.id == "KF0630");
+    let found = found.filter(|found| found.code.id == "KF0526");
     let found = found.map(|found| (found.object.clone().unwrap(), found.location.as_ref().unwrap().path.to_string()));
     (traced, found.collect())
 }

@@ -67,7 +67,7 @@ fn disaggregated(turn: usize, model: &str, memory: &str, out: &mut String) -> st
     )
 }
 
-/// Returns a deployment without GPUs for KAITO. It names no instance type (KF0606).
+/// Returns a deployment without GPUs for KAITO. It names no instance type (KF1006).
 fn cpu(turn: usize, memory: &str, out: &mut String) -> std::fmt::Result {
     write!(
         out,
@@ -81,7 +81,7 @@ fn cpu(turn: usize, memory: &str, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// Returns a deployment of a KAITO preset. Its instance type decides what the resources ask for (KF0607), and KAITO names
+/// Returns a deployment of a KAITO preset. Its instance type decides what the resources ask for (KF1007), and KAITO names
 /// the model and defines the pods (KF0501, twice).
 fn preset(turn: usize, memory: &str, out: &mut String) -> std::fmt::Result {
     write!(
@@ -94,7 +94,7 @@ fn preset(turn: usize, memory: &str, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// Returns a deployment for KubeRay. The Ray version of its image is not known (KF0801).
+/// Returns a deployment for KubeRay. The Ray version of its image is not known (KF1201).
 fn ray(turn: usize, model: &str, memory: &str, out: &mut String) -> std::fmt::Result {
     write!(
         out,

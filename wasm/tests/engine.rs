@@ -164,7 +164,7 @@ fn options_are_a_text_too() {
     let mut engine = Engine::default();
     let report = read(engine.lint(&request));
     let finding = &report["diagnostics"][0];
-    assert_eq!((&finding["file"], &finding["code"]), (&"kubefoundry.yaml".into(), &"KF0102".into()), "{report:#}");
+    assert_eq!((&finding["file"], &finding["code"]), (&"kubefoundry.yaml".into(), &"KF0113".into()), "{report:#}");
     let fixed = read(engine.fix_all(&request, "kubefoundry.yaml"));
     assert_eq!(fixed, json!({"text": options.replace("strct", "strict"), "fixes": 1}));
     let offset = options.find("1.6.1").unwrap();
@@ -191,7 +191,7 @@ fn a_malformed_request_is_refused() {
 
 #[test]
 fn codes_have_pages() {
-    assert!(code_page("KF0102").unwrap().starts_with("# KF0102: unknown-field\n"));
+    assert!(code_page("KF0113").unwrap().starts_with("# KF0113: unknown-field\n"));
     assert_eq!(code_page("KF9999"), None);
 }
 

@@ -32,7 +32,7 @@ try {
   // A mistake in a call is an exception, and one in a text a finding.
   assert.throws(() => engine.lint({ files: 'x' }), /the request is malformed/);
   assert.throws(() => engine.complete(request, 'other.yaml', 0), /no text named "other.yaml"/);
-  assert.strictEqual(engine.lint({ files: [{ name: 'a', text: 'apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nspec: [' }] }).diagnostics[0]?.code, 'KF0001');
+  assert.strictEqual(engine.lint({ files: [{ name: 'a', text: 'apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nspec: [' }] }).diagnostics[0]?.code, 'KF0101');
 
   // Without threads, a large input is compiled in one. Deep nesting must not exhaust the stack.
   const many = Array.from({ length: 2000 }, (_, number) => request.files[0].text.replaceAll('llama-8b', `llama-${number}`)).join('---\n');

@@ -109,7 +109,7 @@ async function typesAndFixes(browser) {
   await tab.waitForSelector('#problems-list li.error:has-text("contxtLength")');
   const problem = await tab.textContent('#problems-list li.error');
   assert.match(problem, /contxtLength/);
-  assert.match(problem, /KF0102/);
+  assert.match(problem, /KF0113/);
   assert.ok((await tab.isVisible('#manifests-note')) && /contxtLength/.test(await tab.textContent('#manifests-note')));
   assert.ok((await tab.locator('#manifest-editor .cm-lintRange-error').count()) === 1, 'the editor does not mark the mistake');
   // Screen readers hear the number after a pause.

@@ -33,6 +33,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Print the next free number of a diagnostic code in each area
+    Codes,
     /// Try mutated inputs until the time is up; an input that breaks an invariant is minimized and saved in
     /// testdata/fuzz/failures
     Fuzz(fuzz::Options),
@@ -59,6 +61,7 @@ enum Failure {
 fn main() -> ExitCode {
     let report = match Arguments::parse().task {
         Task::Generate { check } => generate::run(check),
+        Task::Codes => generate::codes::next_numbers(),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Flags(options) => flags::run(&options),
         Task::Facts(options) => facts::run(&options),

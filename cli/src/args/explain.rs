@@ -12,7 +12,7 @@ description is printed, unless a file or directory has that name.
 
 Examples:
   kubefoundry explain llama.yaml
-  kubefoundry explain KF0102
+  kubefoundry explain KF0113
   kubefoundry explain unknown-field
   kubefoundry explain spec.engine.type
   kubefoundry explain models/ --output html > models.html

@@ -72,7 +72,7 @@ Examples:
   kubefoundry lint .
   kubefoundry explain llama.yaml
   kubefoundry plan --git main...HEAD models/
-  kubefoundry explain KF0102
+  kubefoundry explain KF0113
 
 Exit status: 0 success; 1 an error in the input (lint, plan: a finding or a change at least as severe as --fail-on; \
 drift: drift); 2 wrong usage or options, or a file that cannot be read or written.";

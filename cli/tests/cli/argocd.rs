@@ -49,7 +49,7 @@ fn no_models_are_an_error_without_allow_empty() {
     let sandbox = Sandbox::new().with("web.yaml", SERVICE);
     let ran = argocd(&sandbox, "generate", &[]).exits(1);
     assert_eq!((ran.out.as_str(), ran.err.lines().count()), ("", 1));
-    assert!(ran.err.contains("KF0008"), "{}", ran.err);
+    assert!(ran.err.contains("KF0107"), "{}", ran.err);
     let fine = [("ARGOCD_APP_PARAMETERS", r#"[{"name":"allowEmpty","string":"true"}]"#)];
     assert_eq!(argocd(&sandbox, "generate", &fine).exits(0).out, "");
 }
@@ -61,12 +61,12 @@ fn only_parameters_loosen_the_policy() {
     let policy = format!("{PINNED}policy: {{allowCapabilities: [IPC_LOCK]}}\n");
     let found = Sandbox::new().with("a.yaml", &locked).with("kubefoundry.yaml", &policy);
     let ran = argocd(&found, "generate", &[]).exits(2);
-    assert!(ran.out.is_empty() && ran.err.contains("KF0537"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("KF0613"), "{}", ran.err);
     let named = Sandbox::new().with("a.yaml", &locked).with("options.yaml", &policy);
     let ran = argocd(&named, "generate", &[("PARAM_CONFIG", "options.yaml")]).exits(2);
-    assert!(ran.out.is_empty() && ran.err.contains("KF0537"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("KF0613"), "{}", ran.err);
     let sandbox = Sandbox::new().with("a.yaml", &locked).with("kubefoundry.yaml", PINNED);
-    assert!(argocd(&sandbox, "generate", &[]).exits(1).err.contains("KF0536"));
+    assert!(argocd(&sandbox, "generate", &[]).exits(1).err.contains("KF0612"));
     for parameters in [
         ("ARGOCD_APP_PARAMETERS", r#"[{"name":"allowCapabilities","array":["IPC_LOCK"]}]"#),
         ("ARGOCD_APP_PARAMETERS", r#"[{"name":"podSecurity","string":"privileged"}]"#),
@@ -93,7 +93,7 @@ fn options_at_the_root_apply_without_git() {
         assert_eq!(run(Some(path)), "", "{path}");
     }
     for path in [None, Some("prod"), Some("."), Some("other/prod"), Some("../clusters/prod"), Some("/clusters/prod")] {
-        assert!(run(path).contains("KF0504"), "{path:?}");
+        assert!(run(path).contains("KF0503"), "{path:?}");
     }
 }
 
@@ -109,7 +109,7 @@ fn templates_and_excluded_files_are_not_read() {
         .with("chart/templates/c.yaml", format!("{{{{- if .Values.c }}}}\n{}{{{{- end }}}}\n", model("c")));
     let generated = argocd(&sandbox, "generate", &[]).exits(0);
     assert_eq!(generated.kinds(), ["DynamoGraphDeployment"]);
-    assert!(generated.err.starts_with("chart/Chart.yaml:1:1: info[KF0015]"), "{}", generated.err);
+    assert!(generated.err.starts_with("chart/Chart.yaml:1:1: info[KF0110]"), "{}", generated.err);
     assert_eq!(generated.out, sandbox.run(&["render", "."]).exits(0).out);
     assert_eq!(argocd(&sandbox, "discover", &[]).exits(0).out, "a.yaml\n");
     // The file of the parameter can exclude, too, but allow nothing.
@@ -125,7 +125,7 @@ fn an_error_prints_no_manifests() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
     let ran = argocd(&sandbox, "generate", &[("ARGOCD_APP_PARAMETERS", "null")]).exits(1);
     assert_eq!(ran.out, "");
-    assert!(ran.err.contains("b.yaml:13:14: error[KF0101] spec.resources.gpu.count is a string"), "{}", ran.err);
+    assert!(ran.err.contains("b.yaml:13:14: error[KF0112] spec.resources.gpu.count is a string"), "{}", ran.err);
 }
 
 /// Parameters set options, and an error names the parameter.
@@ -135,7 +135,7 @@ fn parameters_are_options() {
     let crd_version = [("ARGOCD_APP_PARAMETERS", r#"[{"name":"crdVersions","map":{"dynamo":"nvidia.com/v1beta1"}}]"#)];
     assert!(argocd(&sandbox, "generate", &crd_version).exits(0).out.contains("apiVersion: nvidia.com/v1beta1"));
     let wrong = argocd(&sandbox, "generate", &[("PARAM_CRDVERSIONS_DYNAMO", "nvidia.com/v9")]).exits(2);
-    assert!(wrong.err.contains("KF0904") && wrong.err.contains("nvidia.com/v1beta1"), "{}", wrong.err);
+    assert!(wrong.err.contains("KF0801") && wrong.err.contains("nvidia.com/v1beta1"), "{}", wrong.err);
     let renamed = argocd(&sandbox, "generate", &[("PARAM_TARGETS_DYNAMO", "nvidia.com/v1beta1")]).exits(2);
     assert!(renamed.err.contains("parameter targets has been renamed to crdVersions"), "{}", renamed.err);
     let unknown = argocd(&sandbox, "generate", &[("ARGOCD_ENV_TARGET", "x")]).exits(2);
@@ -282,11 +282,11 @@ fn runs_kustomize_without_a_shell() {
     let built = argocd(&sandbox, "generate", &[("PATH", &path("bin")), on]).exits(0);
     assert!(built.out.contains("name: built"), "{}", built.out);
     let failed = argocd(&sandbox, "generate", &[("PATH", &path("failing")), on]).exits(1);
-    let reason = "kustomization.yaml:1:1: error[KF0014] kustomize cannot build .: no such file\n";
+    let reason = "kustomization.yaml:1:1: error[KF0109] kustomize cannot build .: no such file\n";
     assert!(failed.err.contains(reason), "{}", failed.err);
     let absent = argocd(&sandbox, "generate", &[("PATH", "/nowhere"), on]).exits(1);
     assert!(
-        absent.err.contains("error[KF0013]") && absent.err.contains("kustomize is not on the PATH"),
+        absent.err.contains("error[KF0108]") && absent.err.contains("kustomize is not on the PATH"),
         "{}",
         absent.err
     );
@@ -300,5 +300,5 @@ fn runs_kustomize_without_a_shell() {
 fn errors_come_first() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("z.yaml", crate::sandbox::broken("z"));
     let ran = argocd(&sandbox, "generate", &[]).exits(1);
-    assert!(ran.err.starts_with("z.yaml:13:14: error[KF0101]") && ran.err.contains("info[KF0504]"), "{}", ran.err);
+    assert!(ran.err.starts_with("z.yaml:13:14: error[KF0112]") && ran.err.contains("info[KF0503]"), "{}", ran.err);
 }

@@ -23,7 +23,7 @@ fn only_new_findings_are_reported() {
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("no findings in 3 files (2 in the baseline)\n", ""));
     for format in ["concise", "github", "gitlab", "json", "sarif", "junit"] {
         let ran = sandbox.run(&[&known[..], &["--output", format]].concat()).exits(0);
-        assert!(!ran.out.contains("KF0101") && !ran.out.contains("KF0210"), "{format}: {}", ran.out);
+        assert!(!ran.out.contains("KF0112") && !ran.out.contains("KF0211"), "{format}: {}", ran.out);
     }
     let sandbox = sandbox.with("models/c.yaml", doubtful("c"));
     let ran = sandbox.run(&known).exits(1);
@@ -47,7 +47,7 @@ fn the_file_is_sorted_and_has_no_lines() {
     assert_eq!(baseline["version"], 1);
     assert_eq!(entry["file"], "models/a.yaml");
     assert_eq!(entry["object"], "ModelDeployment prod/a");
-    assert_eq!(entry["code"], "KF0101");
+    assert_eq!(entry["code"], "KF0112");
     assert_eq!(entry["path"], "spec.resources.gpu.count");
     assert_eq!(entry["count"], 1);
 }
@@ -72,7 +72,7 @@ fn equal_findings_are_counted() {
     sandbox.run(&["lint", "a.yaml", "--write-baseline", "known.json"]).exits(0);
     let sandbox = sandbox.with("a.yaml", format!("{twice}---\n{twice}"));
     let ran = sandbox.run(&["lint", "a.yaml", "--baseline", "known.json", "-o", "concise"]).exits(1);
-    assert_eq!(ran.out.matches("KF0101").count(), 1, "{}", ran.out);
+    assert_eq!(ran.out.matches("KF0112").count(), 1, "{}", ran.out);
 }
 
 /// A corrected finding leaves an entry behind, which one note tells. A file that was not checked proves nothing.
@@ -96,7 +96,7 @@ fn entries_that_match_nothing_are_told() {
 fn findings_of_the_run_have_no_file() {
     let sandbox = Sandbox::new().with("b.yaml", model("b"));
     sandbox.run(&["lint", ".", "--write-baseline", "known.json"]).exits(0);
-    assert!(sandbox.read("known.json").contains("KF0504") && !sandbox.read("known.json").contains("b.yaml"));
+    assert!(sandbox.read("known.json").contains("KF0503") && !sandbox.read("known.json").contains("b.yaml"));
     let sandbox = sandbox.with("a.yaml", model("a"));
     sandbox.run(&["lint", ".", "--baseline", "known.json", "--fail-on", "info"]).exits(0);
 }

@@ -29,11 +29,11 @@ fn nodes_tell_the_gpu() {
         for dump in ["dump", "dump/nodes.json"] {
             let ran = sandbox.run(&[command, "m", "--cluster", dump]).exits(1);
             let found = [ran.out, ran.err].concat();
-            assert!(found.contains("KF0322") && found.contains("NVIDIA-L4 (nodes of the cluster)"), "{found}");
+            assert!(found.contains("KF0320") && found.contains("NVIDIA-L4 (nodes of the cluster)"), "{found}");
         }
     }
     let ran = sandbox.pipe(&["lint", "m", "--cluster", "-"], NODES).exits(1);
-    assert!(ran.out.contains("KF0322"), "{}", ran.out);
+    assert!(ran.out.contains("KF0320"), "{}", ran.out);
 }
 
 /// The nodes belong to the new side of a plan: the old side runs already.
@@ -45,9 +45,9 @@ fn nodes_apply_to_the_new_side_of_a_plan() {
     };
     plan("m/a.yaml", "small.yaml").exits(0);
     let ran = plan("small.yaml", "m/a.yaml");
-    assert!(ran.err.contains("KF0322"), "{}", ran.err);
+    assert!(ran.err.contains("KF0320"), "{}", ran.err);
     let ran = plan("small.yaml", "big.yaml").exits(0);
-    assert!(ran.err.contains("KF0224") && ran.err.contains("offers 4 nvidia.com/gpu"), "{}", ran.err);
+    assert!(ran.err.contains("KF0225") && ran.err.contains("offers 4 nvidia.com/gpu"), "{}", ran.err);
 }
 
 /// A worker on two nodes needs room for two pods, on one node or on two.
@@ -57,8 +57,8 @@ fn a_worker_on_several_nodes_needs_room_for_all_its_pods() {
     let sandbox = sandbox().with("two.yaml", on_two(4)).with("halves.yaml", on_two(2));
     let lint = |file: &str| sandbox.run(&["lint", file, "--config", "o.yaml", "--cluster", "dump"]).out;
     let found = lint("two.yaml");
-    assert!(found.contains("KF0224") && found.contains("can run only 1 of the 2 pods"), "{found}");
-    assert!(!lint("halves.yaml").contains("KF0224"), "{}", lint("halves.yaml"));
+    assert!(found.contains("KF0225") && found.contains("can run only 1 of the 2 pods"), "{found}");
+    assert!(!lint("halves.yaml").contains("KF0225"), "{}", lint("halves.yaml"));
 }
 
 /// A dump that cannot be used is wrong usage, and so is standard input that is read for two things.
@@ -66,7 +66,7 @@ fn a_worker_on_several_nodes_needs_room_for_all_its_pods() {
 fn unusable_nodes_are_wrong_usage() {
     let sandbox = sandbox().with("pods.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n");
     let ran = sandbox.run(&["render", "m", "--cluster", "pods.yaml"]).exits(2);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0011]"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0806]"), "{}", ran.err);
     let ran = sandbox.run(&["render", "m", "--cluster", "none.yaml"]).exits(2);
     assert!(ran.err.contains("none.yaml"), "{}", ran.err);
     for arguments in [

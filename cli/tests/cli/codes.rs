@@ -12,25 +12,25 @@ fn page(id: &str) -> String {
 /// A code is found by its ID or name, ignoring case.
 #[test]
 fn prints_the_page_of_a_code() {
-    for given in ["KF0102", "kf0102", "unknown-field", "Unknown-Field"] {
+    for given in ["KF0113", "kf0113", "unknown-field", "Unknown-Field"] {
         let ran = Sandbox::new().run(&["explain", given]).exits(0);
-        assert_eq!((ran.out, ran.err), (page("KF0102"), String::new()), "{given}");
+        assert_eq!((ran.out, ran.err), (page("KF0113"), String::new()), "{given}");
     }
 }
 
 #[test]
 fn prints_the_pages_of_several_codes() {
-    let ran = Sandbox::new().run(&["explain", "KF0102", "wrong-type"]).exits(0);
-    assert_eq!(ran.out, page("KF0102") + "\n" + &page("KF0101"));
+    let ran = Sandbox::new().run(&["explain", "KF0113", "wrong-type"]).exits(0);
+    assert_eq!(ran.out, page("KF0113") + "\n" + &page("KF0112"));
 }
 
 #[test]
 fn prints_a_code_as_json() {
-    let ran = Sandbox::new().run(&["explain", "KF0102", "--output", "json"]).exits(0);
+    let ran = Sandbox::new().run(&["explain", "KF0113", "--output", "json"]).exits(0);
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     let expected = serde_json::json!({"version": 1, "codes": [{
-        "id": "KF0102", "name": "unknown-field", "severity": "error", "summary": "a field that does not exist",
-        "page": page("KF0102"),
+        "id": "KF0113", "name": "unknown-field", "severity": "error", "summary": "a field that does not exist",
+        "page": page("KF0113"),
     }]});
     assert_eq!(report, expected);
 }
@@ -38,12 +38,12 @@ fn prints_a_code_as_json() {
 /// A code is never read as a path, so that the output does not depend on the directory.
 #[test]
 fn reads_a_code_before_a_path() {
-    let sandbox = Sandbox::new().with("unknown-field/a.yaml", model("a")).with("KF0102", model("b"));
-    for given in ["KF0102", "unknown-field"] {
-        assert!(sandbox.run(&["explain", given]).exits(0).out.starts_with("# KF0102"));
+    let sandbox = Sandbox::new().with("unknown-field/a.yaml", model("a")).with("KF0113", model("b"));
+    for given in ["KF0113", "unknown-field"] {
+        assert!(sandbox.run(&["explain", given]).exits(0).out.starts_with("# KF0113"));
     }
     assert!(sandbox.run(&["explain", "./unknown-field"]).exits(0).out.starts_with("ModelDeployment prod/a"));
-    assert!(sandbox.run(&["explain", "./KF0102"]).exits(0).out.starts_with("ModelDeployment prod/b"));
+    assert!(sandbox.run(&["explain", "./KF0113"]).exits(0).out.starts_with("ModelDeployment prod/b"));
 }
 
 /// An existing directory whose name only resembles a code is a path.
@@ -56,17 +56,17 @@ fn reads_an_existing_directory_as_a_path() {
 #[test]
 fn rejects_an_unknown_code() {
     for (given, expected) in [
-        ("KF0199", "kubefoundry: KF0199 is not a diagnostic code; expected one of KF0101 to KF0120\n"),
-        ("KF9999", "kubefoundry: KF9999 is not a diagnostic code; expected a code such as KF0102\n"),
-        ("kf102", "kubefoundry: kf102 is not a diagnostic code; did you mean KF0102 (unknown-field)?\n"),
+        ("KF0199", "kubefoundry: KF0199 is not a diagnostic code; expected one of KF0101 to KF0128\n"),
+        ("KF9999", "kubefoundry: KF9999 is not a diagnostic code; expected a code such as KF0113\n"),
+        ("kf102", "kubefoundry: kf102 is not a diagnostic code; did you mean KF0113 (unknown-field)?\n"),
         (
             "models",
             "kubefoundry: models is neither a file, a directory nor a diagnostic code; expected a path, a code such as \
-             KF0102, or its name\n",
+             KF0113, or its name\n",
         ),
         (
             "unkown-field",
-            "kubefoundry: unkown-field is neither a file, a directory nor a diagnostic code; did you mean KF0102 \
+            "kubefoundry: unkown-field is neither a file, a directory nor a diagnostic code; did you mean KF0113 \
              (unknown-field)?\n",
         ),
     ] {
@@ -79,8 +79,8 @@ fn rejects_an_unknown_code() {
 
 #[test]
 fn rejects_a_mix_of_codes_and_paths() {
-    let ran = Sandbox::new().with("a.yaml", model("a")).run(&["explain", "a.yaml", "KF0102"]).exits(2);
-    let expected = "kubefoundry: KF0102 is a diagnostic code, but a.yaml is not; explain them in separate commands\n";
+    let ran = Sandbox::new().with("a.yaml", model("a")).run(&["explain", "a.yaml", "KF0113"]).exits(2);
+    let expected = "kubefoundry: KF0113 is a diagnostic code, but a.yaml is not; explain them in separate commands\n";
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", expected));
 }
 
@@ -88,7 +88,7 @@ fn rejects_a_mix_of_codes_and_paths() {
 #[test]
 fn a_text_report_names_the_page_of_a_code() {
     let sandbox = Sandbox::new().with("a.yaml", doubtful("a")).with("b.yaml", broken("b"));
-    let line = "For more about a finding, try `kubefoundry explain KF0101`.";
+    let line = "For more about a finding, try `kubefoundry explain KF0112`.";
     assert_eq!(sandbox.run(&["lint", "."]).exits(1).out.lines().last(), Some(line));
     assert_eq!(sandbox.run(&["render", "."]).exits(1).err.lines().last(), Some(line));
     for format in ["concise", "json"] {
@@ -99,7 +99,7 @@ fn a_text_report_names_the_page_of_a_code() {
 #[test]
 fn rejects_picture_formats_for_a_code() {
     for format in ["mermaid", "html"] {
-        let ran = Sandbox::new().run(&["explain", "KF0102", "--output", format]).exits(2);
+        let ran = Sandbox::new().run(&["explain", "KF0113", "--output", format]).exits(2);
         assert_eq!(
             (ran.out.as_str(), ran.err.contains("only be printed with --output text or json")),
             ("", true),

@@ -44,7 +44,7 @@ fn bash_offers_codes_providers_versions_and_commands() {
         &["kubefoundry", "explain", "KF010"],
         &["KF0101", "KF0102", "KF0103", "KF0104", "KF0105", "KF0106", "KF0107", "KF0108", "KF0109"],
     );
-    offers(&["kubefoundry", "explain", "KF0101", "unpinned-r"], &["unpinned-runtime"]);
+    offers(&["kubefoundry", "explain", "KF0112", "unpinned-r"], &["unpinned-runtime"]);
     // Names of codes do not hide files, and files are not values of options.
     let both = ["model-does-not-fit", "model-may-not-fit", "models"];
     for words in [&["kubefoundry", "explain", "mod"][..], &["kubefoundry", "explain", "--trace", "mod"]] {
@@ -83,7 +83,7 @@ fn zsh_offers_codes_beside_files() {
     let script = script("zsh");
     assert!(script.contains("diagnostic codes, or fields:_kubefoundry_explain_or_files' \\\n"));
     let function = script.split("\n_kubefoundry_explain_or_files() {\n").nth(1).unwrap();
-    assert!(function.contains("\n        'KF0504:unpinned-runtime, a default image whose version is not pinned'\n"));
+    assert!(function.contains("\n        'KF0503:unpinned-runtime, a default image whose version is not pinned'\n"));
     assert!(function.contains("\n    _describe -t values value values && ret=0\n    _files && ret=0\n"));
     // Functions come before the lines that call or register the first one.
     assert!(script.trim_end().ends_with("    compdef _kubefoundry kubefoundry\nfi"));
@@ -103,7 +103,7 @@ fn fish_offers_codes_and_commands() {
         lines.split("\"\n").next().unwrap().to_owned()
     };
     let codes = lines_of("explain", "");
-    assert!(codes.contains("KF0504\\t'unpinned-runtime, a default image whose version is not pinned'\n"), "{codes}");
+    assert!(codes.contains("KF0503\\t'unpinned-runtime, a default image whose version is not pinned'\n"), "{codes}");
     assert!(!codes.contains(['"', '$']), "a shell would expand these");
     // Files are not commands.
     assert!(lines_of("man", " -f").contains("\nrender\\t'Print the manifests for ModelDeployments'\n"));
@@ -137,7 +137,7 @@ fn fish_runs_its_script() {
     let Some(codes) = offers("kubefoundry explain KF050") else {
         return skipped("fish is not installed, so its completions are not run");
     };
-    assert!(codes.contains("KF0504\tunpinned-runtime, a default image whose version is not pinned\n"), "{codes}");
+    assert!(codes.contains("KF0503\tunpinned-runtime, a default image whose version is not pinned\n"), "{codes}");
     let both = offers("kubefoundry explain mod").unwrap();
     assert!(both.contains("models/\n") && both.contains("model-does-not-fit\t"), "{both}");
     let pages = offers("kubefoundry man re").unwrap();

@@ -56,7 +56,7 @@ fn no_color_disables_colors_on_a_terminal() {
             .output();
         let Ok(output) = script else { return skipped("no terminal: `script` is not installed") };
         let out = String::from_utf8(output.stdout).unwrap();
-        assert!(out.contains("KF0101"), "{command}: {out}");
+        assert!(out.contains("KF0112"), "{command}: {out}");
         assert_eq!(out.contains('\u{1b}'), colored, "{command}: {out}");
     }
 }
@@ -96,7 +96,7 @@ fn a_long_run_shows_progress_on_a_terminal() {
         let line = "\r\u{1b}[Kkubefoundry: reading the input (1 s)";
         assert_eq!(out.starts_with(line), shows, "{command}: {out:?}");
         assert_eq!(out.matches("reading the input").count() > 0, shows, "{command}: {out:?}");
-        let report = out.find("KF0101").unwrap();
+        let report = out.find("KF0112").unwrap();
         assert!(!shows || out[..report].contains("s)\r\u{1b}[K"), "{command}: {out:?}");
     }
 }

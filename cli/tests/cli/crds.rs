@@ -66,9 +66,9 @@ fn missing_and_unusable_crds_print_nothing() {
     let ran = sandbox.run(&["render", "m", "--crds", "ray.yaml"]).exits(1);
     assert!(ran.out.is_empty() && ran.err.contains("Provider 'dynamo' CRD not installed in cluster"), "{}", ran.err);
     let ran = sandbox.run(&["render", "m", "--crds", "error.yaml"]).exits(2);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0550]"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0513]"), "{}", ran.err);
     let ran = sandbox.run(&["render", "m", "--crd-version", "dynamo=auto"]).exits(2);
-    assert!(ran.err.contains("error[KF0904]"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0801]"), "{}", ran.err);
     sandbox.run(&["render", "m", "--crd-version", "dynamo=auto", "--crds", "dgd.yaml"]).exits(0);
     sandbox.run(&["lint", "m", "--crds", "absent.yaml"]).exits(2);
     sandbox.run(&["images", "m", "--crds", "dgd.yaml"]).exits(0);
@@ -107,7 +107,7 @@ fn rejects_a_crd_directory_without_files() {
     }
 }
 
-/// KF0550 is reported once for a directory without any CRD; single files in it need not have one.
+/// KF0513 is reported once for a directory without any CRD; single files in it need not have one.
 #[test]
 fn a_crd_directory_needs_one_crd() {
     let sandbox = sandbox()
@@ -117,13 +117,13 @@ fn a_crd_directory_needs_one_crd() {
         .with("none/a.yaml", "a: 1\n")
         .with("none/b.yaml", "b: 1\n");
     let ran = sandbox.run(&["render", "m", "--crds", "dump"]).exits(0);
-    assert!(!ran.err.contains("KF0550"), "{}", ran.err);
+    assert!(!ran.err.contains("KF0513"), "{}", ran.err);
     let ran = sandbox.run(&["render", "m", "--crds", "none"]).exits(2);
-    assert_eq!(ran.err.matches("error[KF0550]").count(), 1, "{}", ran.err);
+    assert_eq!(ran.err.matches("error[KF0513]").count(), 1, "{}", ran.err);
     assert!(ran.err.contains("no file of none has a CustomResourceDefinition"), "{}", ran.err);
     // Each of two is named.
     let ran = sandbox.run(&["render", "m", "--crds", "none", "--crds", "dump"]).exits(2);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0550]"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0513]"), "{}", ran.err);
     let ran = sandbox.run(&["render", "m", "--crds", "none/a.yaml", "--crds", "dump/dgd.yaml"]).exits(2);
     assert!(ran.err.contains("none/a.yaml:1"), "{}", ran.err);
 }
@@ -141,8 +141,8 @@ fn reports_utf_16_crds() {
         .with("mixed/other.yaml", utf16("a: 1\n"));
     for dump in ["dgd.yaml", "dump", "mixed/other.yaml"] {
         let ran = sandbox.run(&["render", "m", "--crds", dump]).exits(2);
-        assert!(ran.out.is_empty() && ran.err.contains("error[KF0551]") && ran.err.contains("UTF-16"), "{}", ran.err);
-        assert!(!ran.err.contains("KF0550"), "{}", ran.err);
+        assert!(ran.out.is_empty() && ran.err.contains("error[KF0514]") && ran.err.contains("UTF-16"), "{}", ran.err);
+        assert!(!ran.err.contains("KF0513"), "{}", ran.err);
     }
     sandbox.run(&["render", "m", "--crds", "mixed"]).exits(0);
 }
@@ -163,7 +163,7 @@ fn rejects_truncated_crds() {
     ] {
         let sandbox = sandbox().with("dump.yaml", &text);
         let ran = sandbox.run(&["render", "m", "--crds", "dump.yaml"]).exits(2);
-        assert!(ran.out.is_empty() && ran.err.contains("error[KF0551]"), "{text}\n{}", ran.err);
+        assert!(ran.out.is_empty() && ran.err.contains("error[KF0514]"), "{text}\n{}", ran.err);
     }
     let sandbox = sandbox().with("dump.yaml", whole.replace("served: true", "served: false"));
     sandbox.run(&["render", "m", "--crds", "dump.yaml"]).exits(1);

@@ -76,7 +76,7 @@ fn does_not_compare_input_with_errors() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("live.yaml", "");
     let ran = sandbox.run(&["drift", "a.yaml", "live.yaml"]).exits(2);
     assert_eq!(ran.out, "");
-    assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0112]"), "{}", ran.err);
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("live.yaml", "");
     sandbox.run(&["drift", "a.yaml", "live.yaml", "--crd-version", "dynamo=nonsense"]).exits(2);
 }

@@ -107,8 +107,8 @@ fn an_error_does_not_hide_the_other_decisions() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
     let ran = sandbox.run(&["explain", "."]).exits(1);
     assert!(ran.out.contains("ModelDeployment prod/a"), "{}", ran.out);
-    assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
-    assert!(!ran.out.contains("KF0101"));
+    assert!(ran.err.contains("error[KF0112]"), "{}", ran.err);
+    assert!(!ran.out.contains("KF0112"));
 }
 
 /// The JSON has decisions and findings, so that a program needs to read only one stream.
@@ -133,7 +133,7 @@ fn json_has_decisions_and_findings() {
         candidates.iter().find(|it| it["provider"] == provider).unwrap()["rules"].as_array().unwrap().len()
     };
     assert!(rules("dynamo") > 0 && rules("kaito") > 0);
-    assert!(report["diagnostics"].as_array().unwrap().iter().any(|it| it["code"] == "KF0101"));
+    assert!(report["diagnostics"].as_array().unwrap().iter().any(|it| it["code"] == "KF0112"));
 }
 
 /// Text of users must not control the terminal.

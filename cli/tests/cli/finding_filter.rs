@@ -16,17 +16,17 @@ fn codes(report: &str) -> Vec<&str> {
 fn codes_and_names_are_selected_and_ignored() {
     let sandbox = sandbox();
     for (arguments, expected) in [
-        (&[][..], &["KF0101", "KF0504", "KF0210"][..]),
-        (&["--select", "KF0210"], &["KF0101", "KF0210"]),
-        (&["--select", "scaling-ignored"], &["KF0101", "KF0210"]),
-        (&["--select", "kf0101"], &["KF0101"]),
-        (&["--ignore", "KF0210"], &["KF0101", "KF0504"]),
-        (&["--ignore", "KF0210,unpinned-runtime"], &["KF0101"]),
-        (&["--ignore", "KF0210", "--ignore", "KF0504"], &["KF0101"]),
-        (&["--select", "KF0210,KF0504", "--ignore", "KF0504"], &["KF0101", "KF0210"]),
-        (&["--min-severity", "warning"], &["KF0101", "KF0210"]),
-        (&["--min-severity", "error"], &["KF0101"]),
-        (&["--quiet"], &["KF0101"]),
+        (&[][..], &["KF0112", "KF0503", "KF0211"][..]),
+        (&["--select", "KF0211"], &["KF0112", "KF0211"]),
+        (&["--select", "scaling-ignored"], &["KF0112", "KF0211"]),
+        (&["--select", "kf0112"], &["KF0112"]),
+        (&["--ignore", "KF0211"], &["KF0112", "KF0503"]),
+        (&["--ignore", "KF0211,unpinned-runtime"], &["KF0112"]),
+        (&["--ignore", "KF0211", "--ignore", "KF0503"], &["KF0112"]),
+        (&["--select", "KF0211,KF0503", "--ignore", "KF0503"], &["KF0112", "KF0211"]),
+        (&["--min-severity", "warning"], &["KF0112", "KF0211"]),
+        (&["--min-severity", "error"], &["KF0112"]),
+        (&["--quiet"], &["KF0112"]),
     ] {
         let ran = sandbox.run(&[&["lint", ".", "-o", "concise"], arguments].concat()).exits(1);
         assert_eq!(codes(&ran.out), expected, "{arguments:?}");
@@ -40,8 +40,8 @@ fn codes_and_names_are_selected_and_ignored() {
 fn an_ignored_warning_is_no_error() {
     let sandbox = Sandbox::new().with("b.yaml", doubtful("b"));
     sandbox.run(&["lint", "b.yaml", "--strict"]).exits(1);
-    sandbox.run(&["lint", "b.yaml", "--strict", "--ignore", "KF0210"]).exits(0);
-    let ran = sandbox.run(&["render", "b.yaml", "--strict", "--ignore", "KF0210"]).exits(0);
+    sandbox.run(&["lint", "b.yaml", "--strict", "--ignore", "KF0211"]).exits(0);
+    let ran = sandbox.run(&["render", "b.yaml", "--strict", "--ignore", "KF0211"]).exits(0);
     assert!(!ran.out.is_empty());
 }
 
@@ -51,9 +51,9 @@ fn findings_that_fail_the_run_are_not_hidden() {
     let sandbox = Sandbox::new().with("b.yaml", doubtful("b"));
     for (hide, fail_on, expected) in [
         (&["-q"][..], "error", &[][..]),
-        (&["-q"], "warning", &["KF0210"]),
-        (&["-q"], "info", &["KF0504", "KF0210"]),
-        (&["--min-severity", "error"], "warning", &["KF0210"]),
+        (&["-q"], "warning", &["KF0211"]),
+        (&["-q"], "info", &["KF0503", "KF0211"]),
+        (&["--min-severity", "error"], "warning", &["KF0211"]),
     ] {
         let arguments = [&["lint", "b.yaml", "-o", "concise", "--fail-on", fail_on], hide].concat();
         let ran = sandbox.run(&arguments);
@@ -71,7 +71,7 @@ fn quiet_prints_only_errors() {
     let ran = sandbox.run(&["render", "b.yaml", "c.yaml", "--quiet"]).exits(0);
     assert!(!ran.out.is_empty() && ran.err.is_empty(), "{}", ran.err);
     let ran = sandbox.run(&["lint", ".", "--quiet"]).exits(1);
-    assert!(ran.out.starts_with("error[KF0101]") && !ran.out.contains("in 3 files"), "{}", ran.out);
+    assert!(ran.out.starts_with("error[KF0112]") && !ran.out.contains("in 3 files"), "{}", ran.out);
     let sandbox = sandbox.with("empty/readme.txt", "");
     assert_eq!(sandbox.run(&["lint", "empty", "-q"]).exits(0).err, "");
     assert!(sandbox.run(&["lint", "nope.yaml", "-q"]).exits(2).err.contains("nope.yaml"));
@@ -91,7 +91,7 @@ fn infos_can_fail_a_run() {
     sandbox.run(&["lint", "a.yaml", "--fail-on", "info"]).exits(1);
     let junit = sandbox.run(&["lint", "a.yaml", "--fail-on", "info", "-o", "junit"]).exits(1).out;
     assert!(junit.contains("failures=\"1\""), "{junit}");
-    sandbox.run(&["lint", "a.yaml", "--fail-on", "info", "--ignore", "KF0504"]).exits(0);
+    sandbox.run(&["lint", "a.yaml", "--fail-on", "info", "--ignore", "KF0503"]).exits(0);
 }
 
 /// A code that no finding can have is a mistake, and errors cannot be ignored, as in the option `severities`.
@@ -100,8 +100,8 @@ fn rejects_unknown_codes_and_errors() {
     let sandbox = sandbox();
     for (arguments, expected) in [
         (["--ignore", "unpined-runtime"], "did you mean \"unpinned-runtime\"?"),
-        (["--select", "KF0210,KF9999"], "invalid value 'KF9999' for '--select <CODE>': there is no such diagnostic"),
-        (["--ignore", "KF0101"], "KF0101 (wrong-type) is an error; only warnings and infos can be ignored"),
+        (["--select", "KF0211,KF9999"], "invalid value 'KF9999' for '--select <CODE>': there is no such diagnostic"),
+        (["--ignore", "KF0112"], "KF0112 (wrong-type) is an error; only warnings and infos can be ignored"),
     ] {
         let ran = sandbox.run(&[&["lint", "."], &arguments[..]].concat()).exits(2);
         assert!(ran.err.contains(expected), "{arguments:?}: {}", ran.err);
@@ -122,8 +122,8 @@ fn ignored_findings_are_not_fixed() {
 #[test]
 fn flags_and_annotations_agree() {
     let annotated = doubtful("b")
-        .replace("  namespace: prod\n", "  namespace: prod\n  annotations: {kubefoundry.ai/lint-ignore: KF0210}\n");
+        .replace("  namespace: prod\n", "  namespace: prod\n  annotations: {kubefoundry.ai/lint-ignore: KF0211}\n");
     let sandbox = Sandbox::new().with("b.yaml", annotated);
-    let ran = sandbox.run(&["lint", "b.yaml", "--ignore", "KF0210", "-o", "concise"]).exits(0);
-    assert_eq!(codes(&ran.out), ["KF0504"], "{}", ran.out);
+    let ran = sandbox.run(&["lint", "b.yaml", "--ignore", "KF0211", "-o", "concise"]).exits(0);
+    assert_eq!(codes(&ran.out), ["KF0503"], "{}", ran.out);
 }

@@ -66,7 +66,7 @@ fn what_is_not_known_is_noted() {
 fn a_model_that_cannot_fit_is_answered_and_fails() {
     let sandbox = sandbox(&[("llama.yaml", llama(ON_L4))]);
     let ran = sandbox.run(&["fit", "llama.yaml"]).exits(1);
-    assert!(ran.out.contains("  cannot  ") && ran.err.contains("KF0322"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("  cannot  ") && ran.err.contains("KF0320"), "{}{}", ran.out, ran.err);
     let report = report(&sandbox, &["fit", "llama.yaml"]);
     let alternatives = report["workers"][0]["alternatives"].as_array().unwrap();
     let on = |name: &str| alternatives.iter().find(|it| it["gpu"] == name).unwrap();
@@ -81,7 +81,7 @@ fn sizes_that_the_heads_take_are_listed_for_a_wrong_one() {
         .replace("meta-llama/Llama-3.3-70B-Instruct", "Qwen/Qwen2.5-Coder-7B-Instruct")
         .replace("count: 4", "count: 8");
     let sandbox = sandbox(&[("qwen.yaml", qwen)]);
-    assert!(sandbox.run(&["fit", "qwen.yaml"]).exits(1).err.contains("KF0320"));
+    assert!(sandbox.run(&["fit", "qwen.yaml"]).exits(1).err.contains("KF0318"));
     let worker = report(&sandbox, &["fit", "qwen.yaml"])["workers"][0].take();
     assert!(worker.get("parallelism").is_none());
     let alternatives = worker["alternatives"].as_array().unwrap();

@@ -38,7 +38,7 @@ fn reports_remaining_findings() {
         Sandbox::new().with("a.yaml", model("a").replace("kind: M", "kind: m").replace("count: 1", "count: -1"));
     let ran = sandbox.run(&["lint", "--fix", "-o", "concise", "a.yaml"]).exits(1);
     assert_eq!(ran.err, "fixed 1 finding in 1 file\n");
-    assert!(ran.out.contains("a.yaml:13:14: error[KF0105]"), "{}", ran.out);
+    assert!(ran.out.contains("a.yaml:13:14: error[KF0116]"), "{}", ran.out);
     assert!(sandbox.read("a.yaml").contains("kind: ModelDeployment"));
 }
 
@@ -127,7 +127,7 @@ fn does_not_fix_aliases_anchors_and_tags() {
         let text = if field == gpus { text } else { text.replace("resources:\n    env", "env") };
         let sandbox = Sandbox::new().with("a.yaml", &text);
         let ran = sandbox.run(&["lint", "--fix", "a.yaml", "-o", "concise"]).exits(1);
-        assert!(ran.out.contains("KF0101"), "{text}{}", ran.out);
+        assert!(ran.out.contains("KF0112"), "{text}{}", ran.out);
         assert_eq!((ran.err.as_str(), sandbox.read("a.yaml")), ("", text));
     }
 }

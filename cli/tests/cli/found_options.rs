@@ -23,7 +23,7 @@ fn the_way_a_path_is_written_does_not_matter() {
     let mut from_below = sandbox.command(&["render", "m.yaml"]);
     let output = from_below.current_dir(sandbox.path("models")).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), whole.out);
-    assert!(sandbox.run(&["lint", "models", "--isolated"]).exits(0).out.contains("KF0504"));
+    assert!(sandbox.run(&["lint", "models", "--isolated"]).exits(0).out.contains("KF0503"));
 }
 
 /// The nearest file wins for each key, and `root: true` ends the search.
@@ -35,7 +35,7 @@ fn nearer_files_override_single_keys() {
     assert!(ran.out.contains("near.example.com/nvidia/ai-dynamo/vllm-runtime:1.4.0"), "{}", ran.out);
     assert_eq!(ran.err, "", "the runtime is pinned in the file above");
     let sandbox = sandbox.with("models/kubefoundry.yaml", near.to_owned() + "root: true\n");
-    assert!(sandbox.run(&["render", "models/m.yaml"]).exits(0).err.contains("KF0504"));
+    assert!(sandbox.run(&["render", "models/m.yaml"]).exits(0).err.contains("KF0503"));
 }
 
 /// A file beside the input cannot run programs or reach the network: CI lints the pull requests of strangers.
@@ -45,7 +45,7 @@ fn a_found_file_cannot_allow_programs() {
         let text = format!("{PINNED}{option}\n");
         let sandbox = repository().with("kubefoundry.yaml", &text).with("trusted.yaml", &text);
         let ran = sandbox.run(&["lint", "models", "-o", "concise"]).exits(2);
-        assert!(ran.out.contains("error[KF0012]"), "{option}: {}", ran.out);
+        assert!(ran.out.contains("error[KF0804]"), "{option}: {}", ran.out);
         sandbox.run(&["lint", "models", "--isolated", "--config", "trusted.yaml"]).exits(0);
     }
 }
@@ -72,7 +72,7 @@ fn the_same_name_in_two_environments_is_no_error() {
     let twice =
         || repository().with("dev/m.yaml", model("m")).with("prod/m.yaml", model("m")).with("models/m.yaml", "");
     let ran = twice().run(&["lint", "."]).exits(1);
-    assert!(ran.out.contains("KF0901"), "{}", ran.out);
+    assert!(ran.out.contains("KF0523"), "{}", ran.out);
     let own = twice().with("dev/kubefoundry.yaml", PINNED).with("prod/kubefoundry.yaml", PINNED);
     own.run(&["lint", ".", "--strict"]).exits(0);
     let globs = twice().with("kubefoundry.yaml", format!("{PINNED}environments: [/dev, /prod]\n"));
@@ -86,7 +86,7 @@ fn the_same_name_in_two_environments_is_no_error() {
     let again = globs.with("dev/again.yaml", model("m"));
     let ran = again.run(&["lint", ".", "-o", "concise"]).exits(1);
     assert!(
-        ran.out.contains("dev/m.yaml") && ran.out.contains("KF0901") && !ran.out.contains("prod/m.yaml"),
+        ran.out.contains("dev/m.yaml") && ran.out.contains("KF0523") && !ran.out.contains("prod/m.yaml"),
         "{}",
         ran.out
     );
@@ -149,7 +149,7 @@ fn templates_are_skipped() {
     let ran = sandbox.run(&["lint", ".", "-o", "concise"]).exits(0);
     let mut found: Vec<&str> = ran.out.lines().map(|line| line.split("] ").next().unwrap()).collect();
     found.sort_unstable();
-    assert_eq!(found, ["chart/Chart.yaml:1:1: info[KF0015", "flux/m.yaml:5:15: info[KF0015"], "{}", ran.out);
+    assert_eq!(found, ["chart/Chart.yaml:1:1: info[KF0110", "flux/m.yaml:5:15: info[KF0110"], "{}", ran.out);
 }
 
 /// A dangling link in a walk is noted, and does not end the command.
@@ -188,7 +188,7 @@ strict            true    models/kubefoundry.yaml:4:9\n";
     assert_eq!(report["options"][0]["path"], "runtimes.dynamo");
     assert_eq!(sandbox.run(&["config", "--isolated"]).exits(0).out, "No options file applies.\n");
     let wrong = sandbox.with("models/kubefoundry.yaml", "kind: Render\nstrictt: true\n");
-    assert!(wrong.run(&["config", "models"]).exits(2).err.contains("KF0102"));
+    assert!(wrong.run(&["config", "models"]).exits(2).err.contains("KF0113"));
 }
 
 /// No link leads out of the repository.
@@ -236,7 +236,7 @@ fn a_named_directory_elsewhere_supplies_options() {
     assert_eq!(ran.err, "", "the runtime is pinned");
     // Of a file, only the directory is known.
     let file = sandbox.path("tree/models/m.yaml");
-    assert!(elsewhere.run(&["render", file.to_str().unwrap()]).exits(0).err.contains("KF0504"));
+    assert!(elsewhere.run(&["render", file.to_str().unwrap()]).exits(0).err.contains("KF0503"));
 }
 
 /// Standard input belongs to no directory, and so to the environment without a name.
@@ -247,5 +247,5 @@ fn standard_input_is_compiled_once_beside_environments() {
     assert_eq!(ran.kinds(), ["DynamoGraphDeployment"; 2]);
     // The file is not input, so it is not a finding either if it does not apply.
     let isolated = sandbox.run(&["lint", ".", "--isolated", "-o", "concise"]).exits(1);
-    assert!(!isolated.out.contains("KF0009"), "{}", isolated.out);
+    assert!(!isolated.out.contains("KF0803"), "{}", isolated.out);
 }

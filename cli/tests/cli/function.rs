@@ -18,7 +18,7 @@ fn prints_the_list_with_generated_objects() {
 fn an_error_returns_the_whole_list() {
     let ran = Sandbox::new().pipe(&["fn"], list(&broken("phi"))).exits(1);
     assert!(ran.out.starts_with(&list(&broken("phi"))) && ran.out.contains("\nresults:\n"), "{}", ran.out);
-    assert!(ran.err.starts_with("error: KF0101 ModelDeployment prod/phi: "), "{}", ran.err);
+    assert!(ran.err.starts_with("error: KF0112 ModelDeployment prod/phi: "), "{}", ran.err);
 }
 
 /// Clients that ignore the exit status take an empty output as a request to delete everything, so that the whole list

@@ -30,5 +30,5 @@ fn images_are_those_of_the_output() {
 fn an_error_prints_no_image() {
     let ran = sandbox().with("c.yaml", broken("c")).run(&["images", "."]).exits(1);
     assert_eq!(ran.out, "");
-    assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0112]"), "{}", ran.err);
 }

@@ -15,7 +15,7 @@ fn output_can_be_piped() {
     let sandbox = Sandbox::new().with("w.yaml", WORKSPACE.replace("}}\n", ", accessMode: private}}\n"));
     let ran = sandbox.run(&["import", "w.yaml"]).exits(0);
     assert_eq!(ran.kinds(), ["ModelDeployment"]);
-    assert!(ran.err.contains("warning[KF0670]: inference.preset.accessMode is"), "{}", ran.err);
+    assert!(ran.err.contains("warning[KF0701]: inference.preset.accessMode is"), "{}", ran.err);
     let rendered = sandbox.pipe(&["render", "-"], ran.out).exits(0);
     assert_eq!(rendered.kinds(), ["Workspace"]);
 }
@@ -39,10 +39,10 @@ fn the_rest_is_imported_despite_an_error() {
     let sandbox = Sandbox::new().with("in/w.yaml", WORKSPACE).with("in/t.yaml", tuning);
     let ran = sandbox.run(&["import", "in"]).exits(1);
     assert_eq!(ran.kinds(), ["ModelDeployment"]);
-    assert!(ran.err.contains("error[KF0673]"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0704]"), "{}", ran.err);
     let end = "refused: Workspace tune: it runs no inference: a Workspace for tuning has neither a preset nor a template\n\
                1 imported (Workspace of kaito.sh/v1beta1), 1 refused, 1 error, 1 info\n\
-               For more about a finding, try `kubefoundry explain KF0673`.\n";
+               For more about a finding, try `kubefoundry explain KF0704`.\n";
     assert!(ran.err.ends_with(end), "{}", ran.err);
     sandbox.run(&["import", "absent.yaml"]).exits(2);
 }
@@ -73,7 +73,7 @@ fn strict_refuses_residue() {
     sandbox.run(&["import", "private.yaml", "--strict", "--output", "json"]).exits(1);
     // Quiet hides neither what fails the run nor, without --strict, anything else than errors.
     let quiet = sandbox.run(&["import", "private.yaml", "--strict", "--quiet"]).exits(1).err;
-    assert!(quiet.contains("warning[KF067") && !quiet.contains("imported"), "{quiet}");
+    assert!(quiet.contains("warning[KF070") && !quiet.contains("imported"), "{quiet}");
     assert_eq!(sandbox.run(&["import", "private.yaml", "--quiet"]).exits(0).err, "");
     sandbox.run(&["import", "clean.yaml", "--strict"]).exits(0);
 }

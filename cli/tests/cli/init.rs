@@ -173,11 +173,11 @@ fn what_has_findings_is_not_written() {
         ),
         (&["--model", "org/a", "--engine", "sglang", "--provider", "kaito"], "error[KF0409]: KAITO"),
         (&["--model", "org/a", "--gpus", "0"], "error[KF02"),
-        (&["--model", "org/a", "--gpus", "1", "--name", "../a"], "error[KF0106]: metadata.name is \"../a\""),
-        (&["--model", "org/a", "--gpus", "1", "--name", "a\nb: c"], "error[KF0106]: metadata.name is \"a\\nb: c\""),
-        (&["--model", "org/a", "--gpus", "1", "--namespace", "a b"], "error[KF0106]: metadata.namespace is \"a b\""),
-        (&["--model", "org/a\nkind: Secret", "--gpus", "1", "--name", "a"], "error[KF0212]: spec.model.id is"),
-        (&["--model", "org/a: {b: c}", "--gpus", "1", "--name", "a"], "error[KF0212]: spec.model.id is"),
+        (&["--model", "org/a", "--gpus", "1", "--name", "../a"], "error[KF0117]: metadata.name is \"../a\""),
+        (&["--model", "org/a", "--gpus", "1", "--name", "a\nb: c"], "error[KF0117]: metadata.name is \"a\\nb: c\""),
+        (&["--model", "org/a", "--gpus", "1", "--namespace", "a b"], "error[KF0117]: metadata.namespace is \"a b\""),
+        (&["--model", "org/a\nkind: Secret", "--gpus", "1", "--name", "a"], "error[KF0213]: spec.model.id is"),
+        (&["--model", "org/a: {b: c}", "--gpus", "1", "--name", "a"], "error[KF0213]: spec.model.id is"),
     ] {
         let sandbox = Sandbox::new();
         let ran = sandbox.run(&[&["init", "out"], arguments].concat()).exits(2);

@@ -217,7 +217,7 @@ fn a_patch_named_alone_is_a_patch() {
         sandbox.run(&["lint", file]).exits(0);
     }
     let whole = sandbox.run(&["lint", "overlay/patches/typo.yaml", "-o", "concise"]).exits(1);
-    assert!(whole.out.contains("KF0102") && whole.out.contains("KF0206"), "{}", whole.out);
+    assert!(whole.out.contains("KF0113") && whole.out.contains("KF0207"), "{}", whole.out);
 }
 
 /// The walker opens each `.gitignore` up to the root of the repository, so none may be a device without an end.

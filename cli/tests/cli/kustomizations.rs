@@ -26,7 +26,7 @@ fn git(sandbox: &Sandbox, arguments: &[&str]) {
 fn a_kustomization_that_is_not_built_is_a_warning() {
     let sandbox = overlay();
     let ran = sandbox.run(&["lint", ".", "-o", "concise"]).exits(0);
-    let expected = "prod/kustomization.yaml:1:1: warning[KF0013] the kustomization prod is not built, because kustomize is not on the PATH; its patch is not applied\n";
+    let expected = "prod/kustomization.yaml:1:1: warning[KF0108] the kustomization prod is not built, because kustomize is not on the PATH; its patch is not applied\n";
     assert_eq!(ran.out, expected);
     sandbox.run(&["lint", ".", "--no-kustomize", "--strict"]).exits(0);
     let off = sandbox.with("off.txt", format!("{PINNED}kustomize: {{build: false}}\n"));
@@ -89,7 +89,7 @@ fn what_a_kustomization_may_not_do_is_found_before_it_runs() {
             .with("a/plugin.yaml", plugin)
             .with("a/plugins/kustomization.yaml", "resources: [../plugin.yaml]\n");
         let (status, text) = lint_with_own_path(&sandbox, &["lint", "a", "-o", "concise"]);
-        assert!(text.contains("warning[KF0013]") && text.contains(reason), "{extra}: {text}");
+        assert!(text.contains("warning[KF0108]") && text.contains(reason), "{extra}: {text}");
         assert_eq!(status, Some(0), "{text}");
         let (status, text) = lint_with_own_path(&sandbox, &["lint", "a", "-o", "concise", "--strict"]);
         assert_eq!(status, Some(1), "what is not judged is an error under --strict: {text}");
@@ -158,7 +158,7 @@ fn what_is_not_understood_is_an_error_at_its_place() {
         std::os::unix::fs::symlink("/etc/hostname", sandbox.path("a/link")).unwrap();
         let (status, text) = lint_with_own_path(&sandbox, &["lint", "a", "-o", "concise"]);
         let start = place.strip_prefix("../").map_or_else(|| format!("a/kustomization.yaml:{place}"), str::to_owned);
-        assert!(text.starts_with(&format!("{start}error[KF0014] ")) && text.contains(reason), "{extra}: {text}");
+        assert!(text.starts_with(&format!("{start}error[KF0109] ")) && text.contains(reason), "{extra}: {text}");
         assert_eq!(status, Some(1), "{extra}: {text}");
         // The permission does not help what no permission is about.
         if !reason.contains("network") {
@@ -180,7 +180,7 @@ fn a_kustomization_of_another_group_is_not_built() {
     // The last of two versions would count for kustomize.
     let disguised = sandbox.with("kustomization.yaml", format!("{flux}ApiVersion: kustomize.config.k8s.io/v1beta1\n"));
     let (status, text) = lint_with_own_path(&disguised, &["lint", ".", "-o", "concise"]);
-    assert!(status == Some(1) && text.contains("KF0014"), "{text}");
+    assert!(status == Some(1) && text.contains("KF0109"), "{text}");
 }
 
 /// Kustomizations that include each other have no root, and are no less wrong for it (A9).
@@ -192,8 +192,8 @@ fn a_circle_is_an_error() {
         .with("y/kustomization.yaml", "resources:\n- ../z\n")
         .with("z/kustomization.yaml", "resources:\n- ../x\n");
     let (status, text) = lint_with_own_path(&sandbox, &["lint", ".", "-o", "concise"]);
-    assert_eq!((status, text.matches("KF0014").count()), (Some(1), 1), "{text}");
-    assert!(text.starts_with("z/kustomization.yaml:2:3: error[KF0014] it includes itself"), "{text}");
+    assert_eq!((status, text.matches("KF0109").count()), (Some(1), 1), "{text}");
+    assert!(text.starts_with("z/kustomization.yaml:2:3: error[KF0109] it includes itself"), "{text}");
 }
 
 /// What kustomize would take hours for is counted, and not started (A5).
@@ -210,7 +210,7 @@ fn a_kustomization_that_multiplies_is_counted() {
             .with(&format!("l{level}/b/kustomization.yaml"), format!("namePrefix: b-\nresources: [../../l{below}]\n"));
     }
     let (status, text) = lint_with_own_path(&sandbox, &["lint", ".", "-o", "concise"]);
-    let start = "l14/kustomization.yaml:1:1: error[KF0014] the kustomization l14 is too large: it has ";
+    let start = "l14/kustomization.yaml:1:1: error[KF0109] the kustomization l14 is too large: it has ";
     assert!(status == Some(1) && text.starts_with(start) && text.contains(" steps to build"), "{text}");
     let files = "k=big.txt, ".repeat(40).split(", ").enumerate().fold(String::new(), |list, (number, entry)| {
         if entry.is_empty() { list } else { format!("{list}{number}{entry}, ") }
@@ -255,12 +255,12 @@ fn a_confined_program_reaches_nothing_else() {
     }
 }
 
-/// The examples on the pages of these codes behave as the pages say. KF0014 needs kustomize.
+/// The examples on the pages of these codes behave as the pages say. KF0109 needs kustomize.
 #[test]
 fn examples_of_the_pages_behave_as_they_say() {
     for (code, text) in [
-        ("KF0013", include_str!("../../../docs/codes/KF0013.md")),
-        ("KF0015", include_str!("../../../docs/codes/KF0015.md")),
+        ("KF0108", include_str!("../../../docs/codes/KF0108.md")),
+        ("KF0110", include_str!("../../../docs/codes/KF0110.md")),
     ] {
         let (example, corrected) = text.split_once("\n## Corrected\n").unwrap();
         let files = |section: &str| {
@@ -272,7 +272,7 @@ fn examples_of_the_pages_behave_as_they_say() {
             sandbox
         };
         let expected = example.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
-        // The page shows the finding of its code; that of KF0013 depends on which program is missing.
+        // The page shows the finding of its code; that of KF0108 depends on which program is missing.
         let sandbox = files(example).with("bin/kustomize", "#!/bin/sh\nexit 1\n");
         std::fs::set_permissions(sandbox.path("bin/kustomize"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();

@@ -9,7 +9,7 @@ use crate::sandbox::{PINNED, SERVICE, Sandbox, broken, doubtful, model};
 fn the_report_is_on_standard_output() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a"));
     let ran = sandbox.run(&["lint", "a.yaml"]).exits(1);
-    assert!(ran.out.contains("error[KF0101]") && ran.out.contains("\n1 error in 1 file\n"), "{}", ran.out);
+    assert!(ran.out.contains("error[KF0112]") && ran.out.contains("\n1 error in 1 file\n"), "{}", ran.out);
     assert_eq!(ran.err, "");
 }
 
@@ -90,7 +90,7 @@ fn concise_is_lines_only() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a"));
     let ran = sandbox.run(&["lint", "a.yaml", "--output", "concise"]).exits(1);
     assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
-    assert!(ran.out.starts_with("a.yaml:13:14: error[KF0101] "), "{}", ran.out);
+    assert!(ran.out.starts_with("a.yaml:13:14: error[KF0112] "), "{}", ran.out);
     let clean = Sandbox::new().with("b.yaml", SERVICE);
     assert_eq!(clean.run(&["lint", "b.yaml", "-o", "concise"]).exits(0).out, "");
 }
@@ -104,7 +104,7 @@ fn json_is_one_versioned_document() {
     assert_eq!(report["version"], 1);
     let finding = &report["diagnostics"][0];
     assert_eq!((&finding["file"], &finding["line"], &finding["column"]), (&"a.yaml".into(), &13.into(), &14.into()));
-    assert_eq!((&finding["severity"], &finding["code"]), (&"error".into(), &"KF0101".into()));
+    assert_eq!((&finding["severity"], &finding["code"]), (&"error".into(), &"KF0112".into()));
     assert_eq!(finding["object"]["name"], "a");
 }
 
@@ -142,18 +142,18 @@ fn text_shows_errors_last_and_many_infos_of_a_code_once() {
         sandbox = sandbox.with(&format!("{number}.yaml"), preset(&format!("m{number}")));
     }
     let text = sandbox.run(&["lint", "."]).exits(1).out;
-    assert_eq!(text.matches("info[KF0607]").count(), 1, "{text}");
-    let note = "  = note: 3 more infos with the code KF0607 in 3 files; `--output concise` lists them\n";
+    assert_eq!(text.matches("info[KF1007]").count(), 1, "{text}");
+    let note = "  = note: 3 more infos with the code KF1007 in 3 files; `--output concise` lists them\n";
     let end = "1 error, 4 infos in 5 files\n[*] 1 fixable with the `--fix` option.\n\
-               For more about a finding, try `kubefoundry explain KF0101`.\n";
-    let (info, error) = (text.find(note).unwrap(), text.find("error[KF0101]: [*] spec.resources").unwrap());
+               For more about a finding, try `kubefoundry explain KF0112`.\n";
+    let (info, error) = (text.find(note).unwrap(), text.find("error[KF0112]: [*] spec.resources").unwrap());
     assert!(info < error && text.ends_with(end), "{text}");
     let noted = sandbox.run(&["render", "."]).exits(1).err;
     assert!(noted.contains("in 3 files; `--diagnostics concise` lists them\n"), "{noted}");
     assert!(noted.contains("\n[*] 1 fixable with `kubefoundry lint --fix`.\n"), "{noted}");
     let concise = sandbox.run(&["lint", ".", "-o", "concise"]).exits(1).out;
     let codes: Vec<&str> = concise.lines().map(|line| line.split(['[', ']']).nth(1).unwrap()).collect();
-    assert_eq!(codes, ["KF0101", "KF0607", "KF0607", "KF0607", "KF0607"], "{concise}");
+    assert_eq!(codes, ["KF0112", "KF1007", "KF1007", "KF1007", "KF1007"], "{concise}");
 }
 
 /// Two infos of a code are shown: a note about one of them would save nothing.
@@ -161,7 +161,7 @@ fn text_shows_errors_last_and_many_infos_of_a_code_once() {
 fn text_shows_two_infos_of_a_code() {
     let sandbox = Sandbox::new().with("a.yaml", preset("a")).with("b.yaml", preset("b"));
     let text = sandbox.run(&["lint", "."]).exits(0).out;
-    assert_eq!((text.matches("info[KF0607]").count(), text.matches("more infos").count()), (2, 0), "{text}");
+    assert_eq!((text.matches("info[KF1007]").count(), text.matches("more infos").count()), (2, 0), "{text}");
 }
 
 /// A fix changes a text that was read, and the options on the command line are not such a text.

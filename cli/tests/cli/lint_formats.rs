@@ -27,7 +27,7 @@ fn github_points_at_the_line() {
     let (start, rest) = lines[0].split_once("::").and_then(|(_, rest)| rest.split_once("::")).unwrap();
     assert_eq!(
         start,
-        "error file=models/a b%2Cc%3Ad.yaml,line=13,col=14,endLine=13,endColumn=17,title=KF0101 wrong-type"
+        "error file=models/a b%2Cc%3Ad.yaml,line=13,col=14,endLine=13,endColumn=17,title=KF0112 wrong-type"
     );
     assert!(rest.starts_with("spec.resources.gpu.count is a string (\"two\"), expected an integer"), "{rest}");
     assert!(lines[1].starts_with("::warning file=models/doubtful.yaml,line=15,col=5,"), "{}", lines[1]);
@@ -94,9 +94,9 @@ fn sarif_has_places_fixes_and_rules() {
     let change = &renamed["fixes"][0]["artifactChanges"][0]["replacements"][0];
     assert_eq!((&change["deletedRegion"], &change["insertedContent"]["text"]), (&place["region"], &"type".into()));
     let rule = &run["tool"]["driver"]["rules"][usize::try_from(renamed["ruleIndex"].as_u64().unwrap()).unwrap()];
-    assert_eq!((&rule["id"], &renamed["ruleId"]), (&"KF0102".into(), &"KF0102".into()));
+    assert_eq!((&rule["id"], &renamed["ruleId"]), (&"KF0113".into(), &"KF0113".into()));
     let page = rule["help"]["markdown"].as_str().unwrap();
-    assert!(page.starts_with("# KF0102: unknown-field\n") && !page.contains(".md)"), "{page}");
+    assert!(page.starts_with("# KF0113: unknown-field\n") && !page.contains(".md)"), "{page}");
 }
 
 /// Code scanning closes alerts when a run without results comes in; a run without a log would leave them open.
@@ -121,9 +121,9 @@ fn junit_has_a_case_for_each_object() {
         ran.out
     );
     assert!(
-        ran.out.contains("<failure type=\"KF0101\" message=\"spec.resources.gpu.count is a string (&quot;two&quot;)")
+        ran.out.contains("<failure type=\"KF0112\" message=\"spec.resources.gpu.count is a string (&quot;two&quot;)")
     );
-    assert!(ran.out.contains("<system-out>models/doubtful.yaml:15:5: warning[KF0210]"), "{}", ran.out);
+    assert!(ran.out.contains("<system-out>models/doubtful.yaml:15:5: warning[KF0211]"), "{}", ran.out);
     let strict = three().run(&["lint", ".", "--output", "junit", "--fail-on", "warning"]).exits(1);
     assert!(strict.out.contains("failures=\"2\""), "{}", strict.out);
 }
@@ -133,7 +133,7 @@ fn junit_has_a_case_for_each_object() {
 fn standard_input_is_no_file() {
     let sandbox = Sandbox::new();
     let out = |format: &str| sandbox.pipe(&["lint", "-", "-o", format], broken("a")).exits(1).out;
-    assert!(out("github").starts_with("::error title=KF0101 wrong-type::"));
+    assert!(out("github").starts_with("::error title=KF0112 wrong-type::"));
     assert!(!out("sarif").contains("stdin"));
     assert!(out("gitlab").contains("\"path\": \".\""));
 }

@@ -234,9 +234,9 @@ fn a_broken_deployment_is_found_fixed_and_rendered() {
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!(
         (&finding["code"], &finding["severity"], &finding["source"]),
-        (&json!("KF0102"), &json!(1), &json!("kubefoundry"))
+        (&json!("KF0113"), &json!(1), &json!("kubefoundry"))
     );
-    assert_eq!(finding["codeDescription"]["href"], "https://docs.example.com/codes/KF0102.md");
+    assert_eq!(finding["codeDescription"]["href"], "https://docs.example.com/codes/KF0113.md");
     assert_eq!(underlined(&text, &finding["range"]), "contxtLength");
 
     let error =
@@ -320,9 +320,9 @@ fn completes_fields_flags_providers_codes_and_words() {
     let overrides = complete(&base.replace("spec:\n", "spec:\n  provider: {name: kaito, overrides: {|}}\n"));
     assert!(labels(&overrides).contains(&"instanceType"), "{overrides:?}");
 
-    let annotation = "metadata:\n  annotations:\n    kubefoundry.ai/lint-ignore: KF0210, id|\n";
+    let annotation = "metadata:\n  annotations:\n    kubefoundry.ai/lint-ignore: KF0211, id|\n";
     let codes = complete(&base.replace("metadata:\n", annotation));
-    assert!(labels(&codes).contains(&"KF0210") && labels(&codes).contains(&"idle-gpus"), "{codes:?}");
+    assert!(labels(&codes).contains(&"KF0211") && labels(&codes).contains(&"idle-gpus"), "{codes:?}");
     assert!(!labels(&codes).contains(&"unknown-field"), "errors cannot be ignored");
     let edit = &codes.iter().find(|item| item["label"] == "idle-gpus").unwrap()["textEdit"];
     assert_eq!((&edit["newText"], &edit["range"]["start"]["character"]), (&json!("idle-gpus"), &json!(40)));
@@ -366,7 +366,7 @@ fn findings_follow_from_other_files_and_from_the_options_above() {
     // The runtime is no longer pinned.
     editor.open("kubefoundry.yaml", "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n");
     let findings = editor.findings("models/a.yaml");
-    assert_eq!((&findings[0]["code"], &findings[0]["severity"]), (&json!("KF0504"), &json!(3)));
+    assert_eq!((&findings[0]["code"], &findings[0]["severity"]), (&json!("KF0503"), &json!(3)));
 
     // Wrong options are shown in the document that is not checked because of them.
     editor.open("compose.yaml", "services: {}\n");
@@ -452,7 +452,7 @@ fn the_configuration_of_private_models_is_read_below_the_options() {
     // 8 GPUs cannot share 28 heads.
     editor.open("m/phi.yaml", &model("phi").replace("count: 1", "count: 8"));
     let findings = editor.findings("m/phi.yaml");
-    assert!(findings.iter().any(|finding| finding["code"] == "KF0320"), "{findings:?}");
+    assert!(findings.iter().any(|finding| finding["code"] == "KF0318"), "{findings:?}");
     editor.open("m/kubefoundry.yaml", &options("../secret.json"));
     let findings = editor.findings("m/phi.yaml");
     let message = findings[0]["message"].as_str().unwrap();
@@ -469,14 +469,14 @@ fn folders_can_be_added_and_removed() {
     editor.open("a/two.yaml", &model("phi"));
     let codes =
         |findings: &[Value]| findings.iter().map(|it| it["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
-    assert_eq!(codes(&editor.findings("a/two.yaml")), ["KF0504"], "no options");
+    assert_eq!(codes(&editor.findings("a/two.yaml")), ["KF0503"], "no options");
     let change = |added: &[Value], removed: &[Value]| json!({"event": {"added": added, "removed": removed}});
     let folder = json!({"uri": editor.uri("a"), "name": "a"});
     editor.notify("workspace/didChangeWorkspaceFolders", &change(std::slice::from_ref(&folder), &[]));
     let findings = codes(&editor.findings("a/two.yaml"));
-    assert!(!findings.is_empty() && !findings.contains(&"KF0504".to_owned()), "{findings:?}");
+    assert!(!findings.is_empty() && !findings.contains(&"KF0503".to_owned()), "{findings:?}");
     editor.notify("workspace/didChangeWorkspaceFolders", &change(&[], &[folder]));
-    assert_eq!(codes(&editor.findings("a/two.yaml")), ["KF0504"]);
+    assert_eq!(codes(&editor.findings("a/two.yaml")), ["KF0503"]);
     assert_eq!(editor.exit(), Some(0));
 }
 
@@ -520,7 +520,7 @@ fn positions_are_utf_8_where_the_client_offers_it() {
     let text = broken("phi").replace("count: two", "{\"😀\": 1}");
     editor.open("phi.yaml", &text);
     let findings = editor.findings("phi.yaml");
-    let range = findings.iter().find(|finding| finding["code"] == "KF0102").unwrap()["range"].clone();
+    let range = findings.iter().find(|finding| finding["code"] == "KF0113").unwrap()["range"].clone();
     let width = range["end"]["character"].as_u64().unwrap() - range["start"]["character"].as_u64().unwrap();
     assert_eq!(width, "\"😀\"".len() as u64);
     assert_eq!(editor.exit(), Some(0));
@@ -563,7 +563,7 @@ fn malformed_messages_and_other_documents_do_no_harm() {
     // A document that was never saved, or lies outside of the folder, is checked alone.
     let uri = "untitled:Untitled-1";
     let findings = editor.check_alone(uri, &broken("phi"));
-    assert!(findings.iter().any(|finding| finding["code"] == "KF0101"));
+    assert!(findings.iter().any(|finding| finding["code"] == "KF0112"));
     assert_eq!(editor.exit(), Some(0));
 }
 
@@ -621,7 +621,7 @@ fn the_examples_of_the_page_work() {
     let (mut editor, _) = Editor::with(&sandbox, &json!({}), options);
     editor.open("llama.yaml", &broken("llama"));
     let href = editor.findings("llama.yaml")[0]["codeDescription"]["href"].clone();
-    assert_eq!(href, "https://docs.example.com/kubefoundry/codes/KF0101.md");
+    assert_eq!(href, "https://docs.example.com/kubefoundry/codes/KF0112.md");
     editor.change("llama.yaml", 2, &json!({"text": model("llama")}));
     let mut params = params.clone();
     params["textDocument"]["uri"] = editor.uri("llama.yaml").into();

@@ -29,7 +29,7 @@ fn moves_the_rest_despite_an_error() {
     let ran = sandbox.run(&["migrate", "--to", "kuberay", "m", "--output", "yaml"]).exits(1);
     assert_eq!(ran.kinds(), ["ModelDeployment"]);
     assert!(ran.out.contains("name: a-kuberay"), "{}", ran.out);
-    for words in ["error[KF0101]", "error[KF0681]", "info[KF0684]", "1 migrated, 2 errors, 1 info\n"] {
+    for words in ["error[KF0112]", "error[KF0713]", "info[KF0716]", "1 migrated, 2 errors, 1 info\n"] {
         assert!(ran.err.contains(words), "{words}: {}", ran.err);
     }
 }
@@ -38,9 +38,9 @@ fn moves_the_rest_despite_an_error() {
 fn rejects_impossible_migrations() {
     let sandbox = Sandbox::new().with("a.yaml", model("a").replace("vllm", "sglang")).with("b.yaml", broken("b"));
     let ran = sandbox.run(&["migrate", "--to", "kaito", "a.yaml"]).exits(1);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0681]"), "{ran:#?}");
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0713]"), "{ran:#?}");
     let ran = sandbox.run(&["migrate", "--to", "kaito", "b.yaml"]).exits(1);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{ran:#?}");
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0112]"), "{ran:#?}");
     for usage in [
         &["migrate", "a.yaml"][..],
         &["migrate", "--to", "nope", "a.yaml"],
@@ -62,7 +62,7 @@ fn changes_groups_in_place() {
     assert_eq!(printed, model("a") + "# end\n---\n" + SERVICE);
     assert_eq!(sandbox.read("m/s.yaml"), SERVICE);
     let again = sandbox.run(&["migrate", "--to-group", "kubefoundry.ai", "m"]).exits(1);
-    assert!(again.err.contains("error[KF0683]"), "{}", again.err);
+    assert!(again.err.contains("error[KF0715]"), "{}", again.err);
     let piped = sandbox.pipe(&["migrate", "--to-group", "kubefoundry.ai", "--in-place", "-"], old).exits(2);
     assert!(piped.err.contains("standard input cannot be changed in place"), "{}", piped.err);
 }

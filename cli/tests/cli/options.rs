@@ -53,17 +53,17 @@ fn only_a_named_file_loosens_the_policy() {
         .with("m/kubefoundry.yaml", options("policy: {allowCapabilities: [IPC_LOCK]}"))
         .with("other.yaml", options("policy: {allowHostIPC: true}"));
     let ran = sandbox.run(&["render", "m"]).exits(2);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0537]") && ran.err.contains("--config"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0613]") && ran.err.contains("--config"), "{}", ran.err);
     for path in ["m/kubefoundry.yaml", "./m/../m/kubefoundry.yaml"] {
         let ran = sandbox.run(&["render", "m", "--config", path]).exits(0);
         assert!(ran.out.contains("- IPC_LOCK"), "{}", ran.out);
     }
     // The policy of the file beside the input has no effect, and does not add to the one that is named.
     let ran = sandbox.run(&["render", "m", "--config", "other.yaml"]).exits(1);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0536]"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0612]"), "{}", ran.err);
     // A policy that allows nothing needs no trust.
     let strict = sandbox.with("m/kubefoundry.yaml", options("policy: {podSecurity: baseline, allowCapabilities: []}"));
-    assert!(strict.run(&["render", "m"]).exits(1).err.contains("error[KF0536]"));
+    assert!(strict.run(&["render", "m"]).exits(1).err.contains("error[KF0612]"));
 }
 
 /// Options that a stronger source does not set keep their value from a weaker one.
@@ -79,7 +79,7 @@ fn a_wrong_flag_is_a_failure() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
     let ran = sandbox.run(&["render", "a.yaml", "--runtime", "dynamo=0.1"]).exits(2);
     assert_eq!(ran.out, "");
-    assert!(ran.err.starts_with("error[KF0904]: --runtime dynamo=0.1: runtimes.dynamo is"), "{}", ran.err);
+    assert!(ran.err.starts_with("error[KF0801]: --runtime dynamo=0.1: runtimes.dynamo is"), "{}", ran.err);
     assert!(!ran.err.contains("-->"), "the user wrote no such text: {}", ran.err);
     let ran = sandbox.run(&["render", "a.yaml", "--runtime", "1.4.0"]).exits(2);
     assert!(ran.err.contains("expected PROVIDER=VERSION"), "{}", ran.err);
@@ -101,7 +101,7 @@ fn wrong_options_are_a_failure() {
 fn empty_options_of_a_directory_are_a_failure() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("kubefoundry.yaml", "# strict: true\n");
     let ran = sandbox.run(&["lint", "."]).exits(2);
-    assert!(ran.out.contains("error[KF0904]"), "{}", ran.out);
+    assert!(ran.out.contains("error[KF0801]"), "{}", ran.out);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn severities_can_be_changed() {
     let sandbox = Sandbox::new()
         .with("a.yaml", doubtful("a"))
         .with("kubefoundry.yaml", options("severities: {scaling-ignored: error}"));
-    assert!(sandbox.run(&["lint", "."]).exits(1).out.contains("error[KF0210]"));
+    assert!(sandbox.run(&["lint", "."]).exits(1).out.contains("error[KF0211]"));
 }
 
 /// A `Render` document in the input is not copied to the output.
@@ -161,10 +161,10 @@ fn reads_the_configuration_of_private_models() {
     for command in ["lint", "render"] {
         let ran = sandbox.run(&[command, "m.yaml", "--model-config", "known"]).exits(1);
         let said = ran.out + &ran.err;
-        assert!(said.contains("error[KF0320]: vLLM cannot split acme/private into 8 parts"), "{said}");
+        assert!(said.contains("error[KF0318]: vLLM cannot split acme/private into 8 parts"), "{said}");
         let ran = sandbox.run(&[command, "n"]).exits(1);
         let said = ran.out + &ran.err;
-        assert!(said.contains("error[KF0320]"), "{said}");
+        assert!(said.contains("error[KF0318]"), "{said}");
     }
 }
 

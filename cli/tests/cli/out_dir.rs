@@ -360,6 +360,6 @@ fn fail_on_prevents_the_output() {
         assert_eq!(sandbox.path(fail_on).exists(), code == 0, "{}", ran.err);
     }
     assert!(
-        sandbox.run(&["render", "a.yaml", "-q", "--fail-on", "warning"]).exits(1).err.starts_with("warning[KF0210]")
+        sandbox.run(&["render", "a.yaml", "-q", "--fail-on", "warning"]).exits(1).err.starts_with("warning[KF0211]")
     );
 }

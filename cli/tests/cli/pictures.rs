@@ -40,7 +40,7 @@ fn html_has_the_whole_decision() {
         "prod/token",
         "spec.resources.gpu.count &gt; 0",
         "answers on port 8000",
-        "KF0101",
+        "KF0112",
         "b.yaml:",
         "<th scope=\"row\">spec.serving.mode</th>",
         "Because of the errors",
@@ -48,7 +48,7 @@ fn html_has_the_whole_decision() {
         assert!(ran.out.contains(text), "{text:?} is not in\n{}", ran.out);
     }
     assert!(!ran.out.contains("Other findings"), "{}", ran.out);
-    assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0112]"), "{}", ran.err);
     for word in ["<script", "<link", "<img", "<iframe", "src=", "style=", "url(", "http:", "https:", "onclick"] {
         assert!(!ran.out.contains(word), "{word:?} is in\n{}", ran.out);
     }
@@ -63,7 +63,7 @@ fn html_lists_other_findings() {
     let page = sandbox.run(&["explain", ".", "--output", "html"]).exits(1).out;
     assert!(page.contains("<h1>1 model deployment</h1>"), "{page}");
     let others = page.split("Other findings").nth(1).unwrap().split("</section>").next().unwrap();
-    assert!(others.contains("KF0001") && others.contains("b.yaml:"), "{others}");
+    assert!(others.contains("KF0101") && others.contains("b.yaml:"), "{others}");
 }
 
 /// Returns a page without markup, with its character references decoded.

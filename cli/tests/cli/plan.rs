@@ -312,9 +312,9 @@ fn fail_on_sets_the_threshold() {
 fn a_side_with_errors_has_no_plan() {
     let sandbox = Sandbox::new().with("good.yaml", model("a")).with("bad.yaml", broken("a"));
     let ran = sandbox.run(&["plan", "good.yaml", "bad.yaml"]).exits(2);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0112]"), "{}", ran.err);
     let ran = sandbox.run(&["plan", "bad.yaml", "good.yaml"]).exits(2);
-    assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0112]"), "{}", ran.err);
     assert!(ran.err.ends_with("OLD cannot be rendered because of its errors, so there is nothing to compare with\n"));
     let ran = sandbox.run(&["plan", "good.yaml", "missing.yaml"]).exits(2);
     assert!(ran.err.contains("missing.yaml"), "{}", ran.err);
@@ -326,13 +326,13 @@ fn prints_findings_of_both_sides() {
     let doubtful = crate::sandbox::doubtful("a");
     let sandbox = Sandbox::new().with("old.yaml", doubtful).with("new.yaml", model("a")).with("o.yaml", PINNED);
     let ran = sandbox.run(&["plan", "old.yaml", "new.yaml", "--config", "o.yaml"]).exits(0);
-    assert!(ran.err.starts_with("findings only in OLD:\nwarning[KF0210]"), "{}", ran.err);
+    assert!(ran.err.starts_with("findings only in OLD:\nwarning[KF0211]"), "{}", ran.err);
     let ran = sandbox.run(&["plan", "old.yaml", "old.yaml", "--config", "o.yaml"]).exits(0);
     assert_eq!(ran.err, "not shown: 1 finding that OLD and NEW have (see `kubefoundry lint`)\n");
     let ran = sandbox.run(&["plan", "new.yaml", "old.yaml", "--config", "o.yaml"]).exits(0);
-    assert!(ran.err.starts_with("warning[KF0210]") && !ran.err.contains("not shown"), "{}", ran.err);
+    assert!(ran.err.starts_with("warning[KF0211]") && !ran.err.contains("not shown"), "{}", ran.err);
     let ran = sandbox.run(&["plan", "old.yaml", "old.yaml", "--config", "o.yaml", "--output", "json"]).exits(0);
-    assert_eq!(ran.out.matches("KF0210\"").count(), 2, "{}", ran.out);
+    assert_eq!(ran.out.matches("KF0211\"").count(), 2, "{}", ran.out);
 }
 
 /// A finding that moves to another line is not new. Of two equal ones, the second is.
@@ -345,7 +345,7 @@ fn only_what_new_brings_is_reported() {
     let plan = ["plan", "old.yaml", "new.yaml", "--config", "o.yaml"];
     for format in ["text", "markdown"] {
         let ran = sandbox.run(&[&plan[..], &["--output", format, "--diagnostics", "concise"]].concat()).exits(0);
-        assert_eq!(ran.err.matches("KF0210").count(), 1, "{}", ran.err);
+        assert_eq!(ran.err.matches("KF0211").count(), 1, "{}", ran.err);
         assert!(ran.err.starts_with("new.yaml:50:"), "{}", ran.err);
     }
     let report = sandbox.run(&[&plan[..], &["--output", "json"]].concat()).exits(0).out;
@@ -367,7 +367,7 @@ fn only_what_new_brings_is_reported() {
 fn an_error_of_both_sides_is_reported_once() {
     let sandbox = Sandbox::new().with("old.yaml", broken("a")).with("new.yaml", format!("# moved\n{}", broken("a")));
     let ran = sandbox.run(&["plan", "old.yaml", "new.yaml"]).exits(2);
-    assert!(ran.err.starts_with("error[KF0101]") && ran.err.matches("KF0101]").count() == 1, "{}", ran.err);
+    assert!(ran.err.starts_with("error[KF0112]") && ran.err.matches("KF0112]").count() == 1, "{}", ran.err);
 }
 
 #[test]

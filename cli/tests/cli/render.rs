@@ -29,7 +29,7 @@ fn an_error_leaves_standard_output_empty() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
     let ran = sandbox.run(&["render", "."]).exits(1);
     assert_eq!(ran.out, "");
-    assert!(ran.err.contains("error[KF0101]") && ran.err.contains("--> b.yaml:13:14"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0112]") && ran.err.contains("--> b.yaml:13:14"), "{}", ran.err);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn warnings_do_not_stop_the_output() {
     let sandbox = Sandbox::new().with("a.yaml", doubtful("a"));
     let ran = sandbox.run(&["render", "a.yaml"]).exits(0);
     assert_eq!(ran.kinds(), ["DynamoGraphDeployment"]);
-    assert!(ran.err.contains("warning[KF0210]"), "{}", ran.err);
+    assert!(ran.err.contains("warning[KF0211]"), "{}", ran.err);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn strict_turns_warnings_into_errors() {
     let sandbox = Sandbox::new().with("a.yaml", doubtful("a"));
     let ran = sandbox.run(&["render", "a.yaml", "--strict"]).exits(1);
     assert_eq!(ran.out, "");
-    assert!(ran.err.contains("error[KF0210]"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0211]"), "{}", ran.err);
 }
 
 /// A wrong path without a model must fail a pipeline.
@@ -61,7 +61,7 @@ fn strict_turns_warnings_into_errors() {
 fn nothing_to_render_is_an_error() {
     let sandbox = Sandbox::new().with("service.yaml", "apiVersion: v1\nkind: Service\n");
     let ran = sandbox.run(&["render", "."]).exits(1);
-    assert!(ran.err.contains("KF0008"), "{}", ran.err);
+    assert!(ran.err.contains("KF0107"), "{}", ran.err);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn concise_findings_are_lines() {
     let sandbox = Sandbox::new().with("b.yaml", broken("b"));
     let ran = sandbox.run(&["render", "b.yaml", "--diagnostics", "concise"]).exits(1);
     assert_eq!(ran.err.lines().count(), 1);
-    assert!(ran.err.starts_with("b.yaml:13:14: error[KF0101] "), "{}", ran.err);
+    assert!(ran.err.starts_with("b.yaml:13:14: error[KF0112] "), "{}", ran.err);
 }
 
 /// Standard error is one JSON document, with or without findings.

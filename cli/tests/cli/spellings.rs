@@ -33,7 +33,7 @@ fn case(code: impl Into<Option<&'static str>>, head: &str) -> Case {
 
 /// Spellings that need no directive, so that they can also be items of a list.
 fn cases() -> Vec<Case> {
-    const POLICY: &str = "KF0536";
+    const POLICY: &str = "KF0612";
     let json = |head: &str| {
         let rest = r#""metadata": {"name": "tall"}, "spec": {"model": {"id": "acme/tall"}, "engine": {"type": "vllm"},
  "resources": {"gpu": {"count": 2}}, "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}}"#;
@@ -77,13 +77,13 @@ fn cases() -> Vec<Case> {
         case(POLICY, "? apiVersion\n: kubefoundry.ai/v1alpha1\n? kind\n: ModelDeployment"),
         case(POLICY, "? |-\n  apiVersion\n: !!binary VERSION64\n? \"ki\\\n  nd\"\n: >-\n  ModelDeployment"),
         // Types that are almost right.
-        case("KF0104", "? kind\n: ModelDeployment"),
-        case("KF0101", "apiVersion: 7\nkind: !y \"ModelDeployment\""),
-        case("KF0101", "apiVersion: [kubefoundry.ai/v1alpha1]\nkind: \"Model\\u0044eployment\""),
-        case("KF0101", "apiVersion: !!binary VERSION64\nkind: 3"),
-        case("KF0002", "apiVersion: v1\nkind: Service\nkind: !!binary KIND64\napiVersion: !!binary VERSION64"),
+        case("KF0115", "? kind\n: ModelDeployment"),
+        case("KF0112", "apiVersion: 7\nkind: !y \"ModelDeployment\""),
+        case("KF0112", "apiVersion: [kubefoundry.ai/v1alpha1]\nkind: \"Model\\u0044eployment\""),
+        case("KF0112", "apiVersion: !!binary VERSION64\nkind: 3"),
+        case("KF0102", "apiVersion: v1\nkind: Service\nkind: !!binary KIND64\napiVersion: !!binary VERSION64"),
         case(
-            "KF0002",
+            "KF0102",
             "apiVersion: v1\nkind: ConfigMap\n<<: {apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment}",
         ),
         // Lists.
@@ -161,7 +161,7 @@ fn codes_of(findings: &[Value]) -> Vec<&str> {
 /// Directives, other encodings and several documents cannot be items of a list.
 #[test]
 fn every_command_takes_a_file_for_the_same_objects() {
-    let plain = case("KF0536", "apiVersion: kubeairunway.ai/v1alpha1\nkind: ModelDeployment").text;
+    let plain = case("KF0612", "apiVersion: kubeairunway.ai/v1alpha1\nkind: ModelDeployment").text;
     let utf16 = |text: &str, to_bytes: fn(u16) -> [u8; 2]| {
         "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(to_bytes).collect::<Vec<u8>>()
     };
@@ -173,30 +173,30 @@ fn every_command_takes_a_file_for_the_same_objects() {
         (
             "a.yaml",
             with_directive("%TAG ! tag:yaml.org,2002:", "apiVersion: !binary VERSION64\nkind: !binary KIND64"),
-            "KF0536",
+            "KF0612",
         ),
         (
             "b.yaml",
             with_directive("%TAG !e! tag:yaml.org,2002:bi", "apiVersion: !e!nary VERSION64\nkind: !e!nary KIND64"),
-            "KF0536",
+            "KF0612",
         ),
-        ("c.yaml", with_directive("%YAML 1.1", types), "KF0536"),
-        ("d.yaml", format!("\u{feff}{}", case(None, types).text).into_bytes(), "KF0536"),
-        ("e.yml", format!("a: 1\n---\n# c\n---\n{}", case(None, types).text).into_bytes(), "KF0536"),
+        ("c.yaml", with_directive("%YAML 1.1", types), "KF0612"),
+        ("d.yaml", format!("\u{feff}{}", case(None, types).text).into_bytes(), "KF0612"),
+        ("e.yml", format!("a: 1\n---\n# c\n---\n{}", case(None, types).text).into_bytes(), "KF0612"),
         // A reader of UTF-16 would apply them.
-        ("f.yaml", utf16(&plain, u16::to_le_bytes), "KF0001"),
-        ("g.yaml", utf16(&plain, u16::to_be_bytes), "KF0001"),
+        ("f.yaml", utf16(&plain, u16::to_le_bytes), "KF0101"),
+        ("g.yaml", utf16(&plain, u16::to_be_bytes), "KF0101"),
         (
             "h.yaml",
             utf16(
                 &case(None, "apiVersion: \"kubefoundry\\x2eai/v1alpha1\"\nkind: \"\\x4dodelDeployment\"").text,
                 u16::to_le_bytes,
             ),
-            "KF0001",
+            "KF0101",
         ),
-        ("i.yaml", utf16(&case(None, types).text, u16::to_be_bytes), "KF0001"),
+        ("i.yaml", utf16(&case(None, types).text, u16::to_be_bytes), "KF0101"),
         // jq and Argo CD read no YAML in a JSON file.
-        ("j.json", case(None, types).text.into_bytes(), "KF0001"),
+        ("j.json", case(None, types).text.into_bytes(), "KF0101"),
     ] {
         let case = Case { text: name.to_owned(), code: Some(code) };
         for (front_end, report) in reports_of_commands(name, &text) {
@@ -217,7 +217,7 @@ fn what_could_not_be_read_is_an_error_in_any_spelling() {
             let sandbox = Sandbox::new().with("long.yaml", &text);
             for command in ["lint", "render"] {
                 let ran = sandbox.run(&[command, "long.yaml"]).exits(1);
-                assert!(ran.err.contains("KF0004") || ran.out.contains("KF0004"), "{command} {head}: {ran:?}");
+                assert!(ran.err.contains("KF0104") || ran.out.contains("KF0104"), "{command} {head}: {ran:?}");
             }
         }
     }

@@ -60,9 +60,9 @@ fn traces_only_deployments_without_errors() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
     let ran = sandbox.run(&["explain", ".", "--trace"]).exits(1);
     assert!(ran.out.contains("spec.engine.type"), "{}", ran.out);
-    assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0112]"), "{}", ran.err);
     let ran = sandbox.run(&["explain", "b.yaml", "--why-not", "kaito"]).exits(1);
-    assert!(ran.err.contains("error[KF0101]"), "{ran:?}");
+    assert!(ran.err.contains("error[KF0112]"), "{ran:?}");
 }
 
 /// Reports the fewest changes for selection by rules and by name.

@@ -20,10 +20,10 @@ const LOOSENING: &[&str] = &[
     "limits: {ruleBytes: 5000}",
     "limits: {ruleSteps: 2000000}",
     "kustomize: {build: false}",
-    "severities: {KF0013: info}",
+    "severities: {KF0108: info}",
     "severities: {unbuilt-kustomization: off}",
-    "severities: {KF0015: off}",
-    "severities: {KF0016: off}",
+    "severities: {KF0110: off}",
+    "severities: {KF0111: off}",
     "models: {Qwen/Qwen3-8B: {layers: 12}}",
     "models: {qwen/qwen3-8b: {like: Qwen/Qwen3-32B}}",
     "gpus: {products: {NVIDIA-L4: {memory: 96Gi}}}",
@@ -42,11 +42,11 @@ fn a_found_file_may_not_loosen_and_a_named_one_may() {
         for command in [&["lint", "."][..], &["render", "m.yaml"]] {
             let ran = sandbox.run(command).exits(2);
             let report = ran.out + &ran.err;
-            assert!(report.contains("error[KF0012]") && report.contains("--config"), "{line}: {report}");
+            assert!(report.contains("error[KF0804]") && report.contains("--config"), "{line}: {report}");
         }
         let named = Sandbox::new().with("in/m.yaml", model("m")).with("options.yaml", &text);
         let ran = named.run(&["lint", "in", "--config", "options.yaml", "-o", "concise"]).exits(0);
-        assert!(!ran.out.contains("KF0012"), "{line}: {}", ran.out);
+        assert!(!ran.out.contains("KF0804"), "{line}: {}", ran.out);
     }
 }
 
@@ -54,7 +54,7 @@ fn a_found_file_may_not_loosen_and_a_named_one_may() {
 fn a_found_file_may_tighten_and_fill_in_what_is_unknown() {
     for line in [
         "limits: {depth: 30, nodes: 1000, ruleSteps: 9000}",
-        "severities: {KF0013: error, KF0015: warning}",
+        "severities: {KF0108: error, KF0110: warning}",
         "kustomize: {build: true}",
         "models: {org/m: {heads: 16, layers: 4}}",
         "models: {Qwen/Qwen3-8B: {heads: 32}}",
@@ -63,12 +63,12 @@ fn a_found_file_may_tighten_and_fill_in_what_is_unknown() {
     ] {
         let sandbox = Sandbox::new().with("m.yaml", model("m")).with("kubefoundry.yaml", format!("{PINNED}{line}\n"));
         let ran = sandbox.run(&["lint", ".", "-o", "concise"]).exits(0);
-        assert!(!ran.out.contains("KF0012"), "{line}: {}", ran.out);
+        assert!(!ran.out.contains("KF0804"), "{line}: {}", ran.out);
     }
     let deep = model("m") + &format!("  x: {}1{}\n", "[".repeat(40), "]".repeat(40));
     let sandbox =
         Sandbox::new().with("m.yaml", deep).with("kubefoundry.yaml", format!("{PINNED}limits: {{depth: 20}}\n"));
-    assert!(sandbox.run(&["lint", "."]).exits(1).out.contains("KF0004"));
+    assert!(sandbox.run(&["lint", "."]).exits(1).out.contains("KF0104"));
 }
 
 /// No source sets a limit above its ceiling, and the run stays small with what the authors of the input wrote there (A2).
@@ -84,9 +84,9 @@ fn limits_have_a_ceiling() {
     for text in [model("m") + &bomb, model("m") + &nested] {
         let sandbox = Sandbox::new().with("in/m.yaml", text).with("options.yaml", format!("{PINNED}{limits}"));
         let ran = sandbox.run(&["lint", "in", "--config", "options.yaml", "-o", "concise"]).exits(2);
-        assert_eq!(ran.out.matches("error[KF0105]").count(), 4, "{}", ran.out);
+        assert_eq!(ran.out.matches("error[KF0116]").count(), 4, "{}", ran.out);
         let found = sandbox.with("in/kubefoundry.yaml", format!("{PINNED}{limits}"));
-        assert!(found.run(&["lint", "in"]).exits(2).out.contains("error[KF0105]"));
+        assert!(found.run(&["lint", "in"]).exits(2).out.contains("error[KF0116]"));
     }
 }
 
@@ -130,7 +130,7 @@ fn a_found_file_cannot_turn_building_off() {
         .with("prod/kustomization.yaml", "resources: [../base]\nnamePrefix: x-\n")
         .with("kubefoundry.yaml", format!("{PINNED}kustomize:\n  build: false\n"));
     let ran = sandbox.run(&["lint", ".", "-o", "concise"]).exits(2);
-    assert!(ran.out.contains("kubefoundry.yaml:5:3: error[KF0012]") && ran.out.contains("KF0013"), "{}", ran.out);
+    assert!(ran.out.contains("kubefoundry.yaml:5:3: error[KF0804]") && ran.out.contains("KF0108"), "{}", ran.out);
     fs::write(sandbox.path("kubefoundry.yaml"), PINNED).unwrap();
     let ran = sandbox.run(&["lint", ".", "--no-kustomize", "-o", "concise"]).exits(0);
     assert_eq!(ran.out, "");
@@ -139,7 +139,7 @@ fn a_found_file_cannot_turn_building_off() {
 /// What was not judged is an error with `--strict`, whatever any options say (A3c).
 #[test]
 fn what_was_not_judged_never_passes_strictly() {
-    let off = format!("{PINNED}severities: {{KF0013: off, KF0015: off, KF0016: off}}\n");
+    let off = format!("{PINNED}severities: {{KF0108: off, KF0110: off, KF0111: off}}\n");
     let kustomized =
         Sandbox::new().with("in/m.yaml", model("m")).with("in/kustomization.yaml", "resources: [m.yaml]\n");
     let template = format!("{{{{- if .Values.on }}}}\n{}{{{{- end }}}}\n", model("m"));
@@ -149,10 +149,10 @@ fn what_was_not_judged_never_passes_strictly() {
         .with("in/old/o.yaml", broken("o"))
         .with("in/kubefoundry.yaml", format!("{PINNED}exclude: [old/]\n"));
     // The last one is at a place in the options, whose errors have a status of their own.
-    for (sandbox, code, status) in [(kustomized, "KF0013", 1), (templated, "KF0015", 1), (excluded, "KF0016", 2)] {
+    for (sandbox, code, status) in [(kustomized, "KF0108", 1), (templated, "KF0110", 1), (excluded, "KF0111", 2)] {
         let sandbox = sandbox.with("o.yaml", &off);
         sandbox.run(&["lint", "in", "--config", "o.yaml"]).exits(0);
-        for extra in [&["--config", "o.yaml"][..], &["--ignore", code, "--quiet"], &["--select", "KF0504"]] {
+        for extra in [&["--config", "o.yaml"][..], &["--ignore", code, "--quiet"], &["--select", "KF0503"]] {
             let ran = sandbox.run(&[&["lint", "in", "--strict"], extra].concat()).exits(status);
             assert!(ran.out.contains(&format!("error[{code}]")), "{code} {extra:?}: {}", ran.out);
         }
@@ -169,7 +169,7 @@ fn what_options_leave_out_is_said() {
             .with("models/values.yaml", "a: 1\n")
             .with("kubefoundry.yaml", format!("{PINNED}{selection}\n"));
         let ran = sandbox.run(&["lint", ".", "-o", "concise"]).exits(0);
-        let expected = "info[KF0016] include and exclude leave out 3 files, 2 of which may hold objects of kubefoundry";
+        let expected = "info[KF0111] include and exclude leave out 3 files, 2 of which may hold objects of kubefoundry";
         assert!(ran.out.contains(&format!("kubefoundry.yaml:4:1: {expected}")), "{selection}: {}", ran.out);
         for (format, counted) in [
             ("text", ", 1 part of the input not judged\n"),
@@ -177,18 +177,18 @@ fn what_options_leave_out_is_said() {
             ("sarif", "\"notJudged\": 1"),
             ("github", "::notice title=kubefoundry::1 part of the input not judged\n"),
             ("junit", "errors=\"0\" skipped=\"1\""),
-            ("gitlab", "KF0016"),
+            ("gitlab", "KF0111"),
         ] {
             let ran = sandbox.run(&["lint", ".", "-o", format]).exits(0);
-            assert!(ran.out.contains("KF0016") && ran.out.contains(counted), "{format}: {}", ran.out);
+            assert!(ran.out.contains("KF0111") && ran.out.contains(counted), "{format}: {}", ran.out);
             if !matches!(format, "junit" | "gitlab") {
                 let ran = sandbox.run(&["lint", ".", "-o", format, "--min-severity", "warning"]).exits(0);
-                assert!(!ran.out.contains("[KF0016]") && ran.out.contains(counted), "{format}: {}", ran.out);
+                assert!(!ran.out.contains("[KF0111]") && ran.out.contains(counted), "{format}: {}", ran.out);
             }
         }
         // The user's own decision is not a finding.
         let named = sandbox.run(&["lint", ".", "--isolated", "--exclude", "models/"]).exits(0);
-        assert!(!named.out.contains("KF0016"), "{}", named.out);
+        assert!(!named.out.contains("KF0111"), "{}", named.out);
     }
     let harmless = Sandbox::new()
         .with("m.yaml", model("m"))
@@ -225,7 +225,7 @@ fn tracked_files_are_never_left_out() {
             assert!(ran.out.contains(&format!("{file}:")), "{arguments:?} {file}: {}", ran.out);
         }
         assert!(!ran.out.contains("untracked") && !ran.out.contains(".venv"), "{}", ran.out);
-        assert_eq!((ran.out.matches("KF0536").count(), &*ran.err), (6, ""), "{}", ran.out);
+        assert_eq!((ran.out.matches("KF0612").count(), &*ran.err), (6, ""), "{}", ran.out);
     }
     // From a directory below the root, and of one.
     let below =
@@ -297,12 +297,12 @@ fn a_pipe_in_the_place_of_a_model_config() {
 
 /// A repository whose base has options, a baseline and an ignored warning.
 fn base() -> Sandbox {
-    let options = format!("{PINNED}exclude: [old/]\nseverities: {{KF0210: warning}}\n");
+    let options = format!("{PINNED}exclude: [old/]\nseverities: {{KF0211: warning}}\n");
     Sandbox::new()
         .with("kubefoundry.yaml", options)
         .with(
             "m.yaml",
-            doubtful("m").replace("  name: m\n", "  name: m\n  annotations: {kubefoundry.ai/lint-ignore: KF0210}\n"),
+            doubtful("m").replace("  name: m\n", "  name: m\n  annotations: {kubefoundry.ai/lint-ignore: KF0211}\n"),
         )
         .with("old/o.yaml", broken("o"))
         .committed()
@@ -319,17 +319,17 @@ fn what_judges_a_change_is_that_of_the_base() {
     assert_eq!(ran.out, "");
     assert!(ran.err.contains("leave out 1 file"), "{}", ran.err);
     // The change turns everything off, and ignores its own warning.
-    let off = format!("{PINNED}exclude: ['*']\nallowEmpty: true\nseverities: {{KF0210: off}}\n");
+    let off = format!("{PINNED}exclude: ['*']\nallowEmpty: true\nseverities: {{KF0211: off}}\n");
     let ignoring =
-        doubtful("new").replace("  name: new\n", "  name: new\n  annotations: {kubefoundry.ai/lint-ignore: KF0210}\n");
+        doubtful("new").replace("  name: new\n", "  name: new\n  annotations: {kubefoundry.ai/lint-ignore: KF0211}\n");
     let sandbox = sandbox.with("kubefoundry.yaml", off).with("n.yaml", &ignoring).with("old/p.yaml", privileged("p"));
     let ran = lint(&sandbox, &[]).exits(1);
-    assert!(ran.out.contains("n.yaml:16:5: error[KF0210]"), "{}", ran.out);
+    assert!(ran.out.contains("n.yaml:16:5: error[KF0211]"), "{}", ran.out);
     assert!(ran.out.contains("old/p.yaml:") && !ran.out.contains("old/o.yaml"), "{}", ran.out);
     assert!(!ran.out.lines().any(|line| line.starts_with("m.yaml")), "{}", ran.out);
     assert!(ran.err.contains("kubefoundry.yaml: read from HEAD; what the change does"), "{}", ran.err);
     let loose = sandbox.run(&["lint", ".", "-o", "concise"]).exits(0);
-    assert!(!loose.out.contains("KF0210") && loose.out.contains("KF0016"), "{}", loose.out);
+    assert!(!loose.out.contains("KF0211") && loose.out.contains("KF0111"), "{}", loose.out);
     // The same of two commits.
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "change"]);
@@ -348,7 +348,7 @@ fn only_annotations_of_the_base_ignore() {
     moved.run(&["lint", "--git", "HEAD", "--strict"]).exits(0);
     let renamed = moved.with("m.yaml", text.replace("name: m\n", "name: renamed\n"));
     let ran = renamed.run(&["lint", "--git", "HEAD", "--strict"]).exits(1);
-    assert!(ran.out.contains("KF0210"), "{}", ran.out);
+    assert!(ran.out.contains("KF0211"), "{}", ran.out);
 }
 
 /// `--baseline` and `--config` are those of the base if the repository has them; elsewhere, the user's.
@@ -359,12 +359,12 @@ fn named_files_of_the_repository_are_those_of_the_base() {
     sandbox.run(&["lint", "m.yaml", "--config", "ci.yml", "--write-baseline", "known.json"]);
     let sandbox = sandbox.committed().with("n.yaml", doubtful("new"));
     let known = sandbox.read("known.json");
-    let loosened = sandbox.with("ci.yml", strict.replace("strict: true", "severities: {KF0210: off}"));
+    let loosened = sandbox.with("ci.yml", strict.replace("strict: true", "severities: {KF0211: off}"));
     let lint = |sandbox: &Sandbox| {
         sandbox.run(&["lint", "--git", "HEAD", ".", "--config", "ci.yml", "--baseline", "known.json", "-o", "concise"])
     };
     let ran = lint(&loosened).exits(1);
-    assert!(ran.out.contains("n.yaml:") && !ran.out.contains("m.yaml:") && !ran.out.contains("KF0017"), "{}", ran.out);
+    assert!(ran.out.contains("n.yaml:") && !ran.out.contains("m.yaml:") && !ran.out.contains("KF0805"), "{}", ran.out);
     let hiding = loosened.with("known.json", known.replace("m.yaml", "n.yaml"));
     assert_eq!(lint(&hiding).exits(1).out, ran.out);
     // plan reads the same file for both of its sides.
@@ -372,11 +372,11 @@ fn named_files_of_the_repository_are_those_of_the_base() {
     assert!(planned.err.contains("ci.yml: read from HEAD"), "{planned:?}");
     // Without a base, it is reported.
     let ran = hiding.run(&["lint", ".", "--config", "ci.yml", "-o", "concise"]).exits(0);
-    assert!(ran.out.contains("ci.yml:1:1: info[KF0017]"), "{}", ran.out);
+    assert!(ran.out.contains("ci.yml:1:1: info[KF0805]"), "{}", ran.out);
     let elsewhere = Sandbox::new().with("ci.yml", strict);
     let named = elsewhere.path("ci.yml");
     let ran = hiding.run(&["lint", ".", "--isolated", "--config", named.to_str().unwrap(), "-o", "concise"]).exits(1);
-    assert!(!ran.out.contains("KF0017"), "{}", ran.out);
+    assert!(!ran.out.contains("KF0805"), "{}", ran.out);
 }
 
 /// The messages are those of `plan`.
@@ -398,11 +398,11 @@ fn revisions_are_named_as_in_plan() {
 fn options_that_a_change_adds_lower_no_severity() {
     let sandbox =
         Sandbox::new().with("kubefoundry.yaml", PINNED.to_owned() + "strict: true\n").with("m.yaml", model("m"));
-    let added = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nseverities: {KF0210: off}\nstrict: false\n";
+    let added = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nseverities: {KF0211: off}\nstrict: false\n";
     let sandbox = sandbox.committed().with("new/kubefoundry.yaml", added).with("new/n.yaml", doubtful("new"));
     sandbox.run(&["lint", "."]).exits(0);
     let ran = sandbox.run(&["lint", "--git", "HEAD", "-o", "concise"]).exits(1);
-    assert!(ran.out.contains("new/n.yaml:15:5: error[KF0210]"), "{}", ran.out);
+    assert!(ran.out.contains("new/n.yaml:15:5: error[KF0211]"), "{}", ran.out);
     assert!(ran.err.contains("new/kubefoundry.yaml: the change adds it"), "{}", ran.err);
     let raised = sandbox.with("new/kubefoundry.yaml", added.replace("off", "error"));
     raised.run(&["lint", "--git", "HEAD"]).exits(1);
@@ -412,10 +412,10 @@ fn options_that_a_change_adds_lower_no_severity() {
 #[test]
 fn examples_of_the_pages_behave_as_they_say() {
     let pages: [(&str, &str, &[&str], &[&str]); 2] = [
-        ("KF0016", include_str!("../../../docs/codes/KF0016.md"), &["."], &[".", "--exclude", "prod/"]),
+        ("KF0111", include_str!("../../../docs/codes/KF0111.md"), &["."], &[".", "--exclude", "prod/"]),
         (
-            "KF0017",
-            include_str!("../../../docs/codes/KF0017.md"),
+            "KF0805",
+            include_str!("../../../docs/codes/KF0805.md"),
             &[".", "--config", "ci/options.yaml"],
             &["models", "--config", "ci/options.yaml"],
         ),

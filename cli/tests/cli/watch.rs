@@ -116,7 +116,7 @@ fn lint_reports_each_change() {
     let (watching, notes) = Watching::start(&sandbox, &["lint", ".", "--watch"]);
     assert!(notes.contains("watching 3 files ("), "{notes}");
     let report = watching.printed();
-    assert!(report.contains("error[KF0101]") && report.contains("1 error in 2 files"), "{report}");
+    assert!(report.contains("error[KF0112]") && report.contains("1 error in 2 files"), "{report}");
     assert!(!report.contains('\u{1b}'), "{report}");
 
     write(&sandbox, "b.yaml", &model("b"));
@@ -128,7 +128,7 @@ fn lint_reports_each_change() {
     write(&sandbox, "b.yaml.tmp", &broken("b"));
     fs::rename(sandbox.path("b.yaml.tmp"), sandbox.path("b.yaml")).unwrap();
     assert!(watching.next().contains("b.yaml changed"));
-    assert!(watching.printed().contains("error[KF0101]"));
+    assert!(watching.printed().contains("error[KF0112]"));
     watching.interrupt();
 }
 
@@ -161,14 +161,14 @@ fn options_and_configurations_change_everything() {
     };
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("edge.yaml", config(1));
     let (watching, notes) = Watching::start(&sandbox, &["render", ".", "--watch"]);
-    assert!(notes.contains("info[KF0504]"), "{notes}");
+    assert!(notes.contains("info[KF0503]"), "{notes}");
     let rendered = watching.printed();
     assert!(rendered.contains("kind: DynamoGraphDeployment"), "{rendered}");
     assert_eq!(rendered, sandbox.run(&["render", "."]).exits(0).out);
 
     write(&sandbox, "kubefoundry.yaml", PINNED);
     let notes = watching.next();
-    assert!(notes.contains("the input changed") && !notes.contains("KF0504"), "{notes}");
+    assert!(notes.contains("the input changed") && !notes.contains("KF0503"), "{notes}");
     assert_eq!(watching.printed(), rendered);
 
     write(&sandbox, "edge.yaml", &config(1000));
@@ -199,7 +199,7 @@ fn render_writes_only_changed_files() {
 
     // After an error nothing is written, and the next change is compared with what was written last.
     write(&sandbox, "models/m.yaml", &[broken("a"), model("b")].join("---\n"));
-    assert!(watching.next().contains("error[KF0101]"));
+    assert!(watching.next().contains("error[KF0112]"));
     assert_eq!(sandbox.read(files[1]), changed);
     fs::write(sandbox.path(files[0]), &a).unwrap();
     write(&sandbox, "models/m.yaml", &[model("a"), model("b")].join("---\n"));
@@ -238,13 +238,13 @@ fn findings_about_the_input_stay() {
         .with("other/b.yaml", model("b"));
     let (watching, _) = Watching::start(&sandbox, &["lint", ".", "--watch", "--output", "concise"]);
     let first = watching.printed();
-    assert!(first.contains("warning[KF0013]"), "{first}");
+    assert!(first.contains("warning[KF0108]"), "{first}");
     write(&sandbox, "other/b.yaml", &model("b").replace("count: 1", "count: 2"));
     assert!(watching.next().contains("other/b.yaml changed"));
     assert_eq!(watching.printed(), first);
     write(&sandbox, "prod/kustomization.yaml", "resources: [../base]\n");
     watching.next();
-    assert!(watching.printed().contains("prod/kustomization.yaml:1:1: warning[KF0013]"));
+    assert!(watching.printed().contains("prod/kustomization.yaml:1:1: warning[KF0108]"));
     watching.interrupt();
 }
 
@@ -253,7 +253,7 @@ fn findings_about_the_input_stay() {
 fn options_above_the_input_are_watched() {
     let sandbox = Sandbox::new().with(".git/HEAD", "").with("models/a.yaml", model("a"));
     let (watching, _) = Watching::start(&sandbox, &["lint", "models", "--watch", "--output", "concise"]);
-    assert!(watching.printed().contains("info[KF0504]"));
+    assert!(watching.printed().contains("info[KF0503]"));
     write(&sandbox, "kubefoundry.yaml", PINNED);
     watching.next();
     assert_eq!(watching.printed(), "");
@@ -289,7 +289,7 @@ fn a_file_can_vanish_and_return() {
     watching.printed();
     write(&sandbox, "m/a.yaml", &broken("a"));
     watching.next();
-    assert!(watching.printed().contains("error[KF0101]"));
+    assert!(watching.printed().contains("error[KF0112]"));
     watching.interrupt();
 }
 

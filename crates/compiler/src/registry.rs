@@ -8,7 +8,7 @@ use kubefoundry_model::composition::Composition;
 /// ```
 /// use kubefoundry_compiler::registry;
 /// use kubefoundry_composition::BUILTIN;
-/// assert!(registry::codes(&BUILTIN).any(|code| code.id == "KF0102" && code.name == "unknown-field"));
+/// assert!(registry::codes(&BUILTIN).any(|code| code.id == "KF0113" && code.name == "unknown-field"));
 /// ```
 pub fn codes(composition: &'static Composition) -> impl Iterator<Item = &'static Code> {
     let shared = [
@@ -30,7 +30,7 @@ pub fn codes(composition: &'static Composition) -> impl Iterator<Item = &'static
 /// ```
 /// use kubefoundry_compiler::registry;
 /// use kubefoundry_composition::BUILTIN;
-/// assert_eq!(registry::code(&BUILTIN, "unknown-field"), registry::code(&BUILTIN, "KF0102"));
+/// assert_eq!(registry::code(&BUILTIN, "unknown-field"), registry::code(&BUILTIN, "KF0113"));
 /// assert!(registry::code(&BUILTIN, "KF9999").is_none());
 /// ```
 pub fn code(composition: &'static Composition, id_or_name: &str) -> Option<&'static Code> {

@@ -242,8 +242,8 @@ fn choice_of(evaluation: &Evaluation) -> Option<PriorChoice> {
     Some(PriorChoice { provider: decision.provider()?.to_owned(), reason })
 }
 
-/// Returns whether the specification of the deployment has an error, whatever the provider. Codes are ordered by stage:
-/// reading, shape, meaning and engine arguments come before selection, translation and conformance.
+/// Returns whether the specification of the deployment has an error, whatever the provider. The areas of codes
+/// are ordered by stage: reading, models and engines come before selection, rendering and what follows.
 fn has_specification_error(evaluation: &Evaluation) -> bool {
     evaluation.errors().any(|error| error.code.id < codes::NO_HEALTHY_PROVIDER.id)
 }

@@ -86,5 +86,5 @@ macro_rules! declare_codes {
 }
 
 declare_codes! {
-    LIMIT_EXCEEDED = "KF0004" "limit-exceeded" Error "a document larger or deeper than the limits" [NotJudged];
+    LIMIT_EXCEEDED = "KF0104" "limit-exceeded" Error "a document larger or deeper than the limits" [NotJudged];
 }

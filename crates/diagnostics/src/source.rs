@@ -210,7 +210,7 @@ impl SourceSet {
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// let mut sources = SourceSet::default();
-    /// let id = sources.add_for(Purpose::Options, "models/kubefoundry.yaml", "severities: {KF0504: off}");
+    /// let id = sources.add_for(Purpose::Options, "models/kubefoundry.yaml", "severities: {KF0503: off}");
     /// sources.set_added(id);
     /// assert!(sources.get(id).is_added);
     /// ```

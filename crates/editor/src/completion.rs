@@ -109,7 +109,7 @@ fn keys(blank: &Blank, session: Option<&Session>) -> Vec<Candidate> {
     if *path == FieldPath::from(metadata().annotations()) {
         let group = header.api_group();
         let ignore = group.map(|group| {
-            word(&group.label(IGNORE_ANNOTATION), "codes", "Ignores findings of this object: `KF0210, idle-gpus`.")
+            word(&group.label(IGNORE_ANNOTATION), "codes", "Ignores findings of this object: `KF0211, idle-gpus`.")
         });
         return ignore.into_iter().collect();
     }
@@ -279,7 +279,7 @@ mod tests {
     use crate::hover;
 
     const TEXT: &str = "# 😀\r\napiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: &m {name: \"é\", \
-                        annotations: {kubefoundry.ai/lint-ignore: KF0210}}\nspec:\n  engine:\n    type: vllm\n    args: \
+                        annotations: {kubefoundry.ai/lint-ignore: KF0211}}\nspec:\n  engine:\n    type: vllm\n    args: \
                         {dtype: half}\n    extraArgs: [--seed=1]\n---\n{\"a\": [1, *m, 'x']}\n--- |\n text\n...\n? k\n: - ";
 
     /// No place in a text, complete or cut off, makes an editor fail.

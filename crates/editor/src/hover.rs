@@ -124,12 +124,12 @@ mod tests {
             (format!("{HEAD}spec: {{engine: {{type: vllm, extraArgs: [\"--dt|ype=half\"]}}}}\n"), "`--dtype` *string*"),
             (
                 format!(
-                    "{HEAD}metadata: {{annotations: {{kubefoundry.ai/lint-ignore: \"KF0210, unknown-f|ield\"}}}}\n"
+                    "{HEAD}metadata: {{annotations: {{kubefoundry.ai/lint-ignore: \"KF0211, unknown-f|ield\"}}}}\n"
                 ),
-                "# KF0102",
+                "# KF0113",
             ),
-            (format!("{RENDER}severities:\n  unknown-fi|eld: error\n"), "# KF0102: unknown-field\n"),
-            (format!("{RENDER}severities:\n  KF0210: o|ff\n"), "`severities.KF0210: off`"),
+            (format!("{RENDER}severities:\n  unknown-fi|eld: error\n"), "# KF0113: unknown-field\n"),
+            (format!("{RENDER}severities:\n  KF0211: o|ff\n"), "`severities.KF0211: off`"),
             (format!("{RENDER}str|ict: true\n"), "`strict` *boolean*"),
         ] {
             let found = hover(&marked);

@@ -262,7 +262,7 @@ mod tests {
             ("type:|\nnext: 1\n", "type", Form::AfterColon),
             ("type: \"v|\"\n", "type", Form::Word),
             ("{type: v|, b: 1}\n", "type", Form::Word),
-            ("codes: KF0210, id|\n", "codes", Form::Word),
+            ("codes: KF0211, id|\n", "codes", Form::Word),
             ("list: [a, b|]\n", "list[1]", Form::Word),
         ] {
             let found = blanks(marked);

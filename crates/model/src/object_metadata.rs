@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(json!(manifest.metadata.labels), json!({"app": "m", "tier": "one", "team": "chat"}));
         assert_eq!(json!(manifest.metadata.annotations), json!({"app": "other"}));
         let codes: Vec<&str> = findings.iter().map(|finding: &Diagnostic| finding.code.id).collect();
-        assert_eq!(codes, ["KF0539"]);
+        assert_eq!(codes, ["KF0611"]);
     }
 
     #[test]

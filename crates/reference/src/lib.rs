@@ -127,7 +127,7 @@ pub struct UnknownField {
 /// ```
 /// use kubefoundry_reference::is_path;
 /// assert!(is_path("spec.engine.type") && is_path("asyncactor.spec") && is_path("ModelDeployment"));
-/// assert!(!is_path("models/llama.yaml") && !is_path("KF0102"));
+/// assert!(!is_path("models/llama.yaml") && !is_path("KF0113"));
 /// ```
 pub fn is_path(text: &str) -> bool {
     let first = text.split(['.', '[']).next().unwrap_or_default();

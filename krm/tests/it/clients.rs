@@ -124,7 +124,7 @@ fn many_errors_are_many_lines() {
     let input = format!("{HEAD}items:\n{}", (0..200).map(broken).collect::<String>());
     let answer = run(input.as_bytes());
     assert_eq!((answer.status, answer.stderr.lines().count()), (1, 200), "{}", answer.stderr);
-    assert!(answer.stderr.lines().all(|line| line.starts_with("error: KF0103 ModelDeployment m")));
+    assert!(answer.stderr.lines().all(|line| line.starts_with("error: KF0114 ModelDeployment m")));
 }
 
 /// Generates a foreign object of some kind in some style.

@@ -398,7 +398,7 @@ mod tests {
         std::fs::write(&path, "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ncrdVersions: {kaito: v9}\n")
             .unwrap();
         let reason = read_options(&path).unwrap_err();
-        assert!(reason.contains("KF0904") && reason.contains("crdVersions.kaito"), "{reason}");
+        assert!(reason.contains("KF0801") && reason.contains("crdVersions.kaito"), "{reason}");
         assert!(read_options(&dir.path().join("absent.yaml")).unwrap_err().contains("absent.yaml"));
     }
 }

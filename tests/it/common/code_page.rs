@@ -85,7 +85,7 @@ fn findings_of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnosti
     let kaito = kubefoundry_composition::BUILTIN.find_provider("kaito")?;
     if codes::import::CODES.contains(&code) {
         Some(import::import(&BUILTIN, sources).diagnostics)
-    } else if codes::migrate::CODES.contains(&code) && code.id < "KF0690" {
+    } else if codes::migrate::CODES.contains(&code) && code.id < "KF0717" {
         Some(migrate::migrate_to_provider(&BUILTIN, sources, kaito).diagnostics)
     } else {
         let moves = codes::migrate::CODES.contains(&code);
@@ -233,7 +233,7 @@ impl<'t> Example<'t> {
         mistakes
     }
 
-    /// Returns the marks: codes in a comment at the end of a line, such as `# KF0102` or `# KF0102, KF0104: …`.
+    /// Returns the marks: codes in a comment at the end of a line, such as `# KF0113` or `# KF0113, KF0115: …`.
     fn marks(&self) -> Found {
         let mut marks = Found::new();
         for (name, block) in &self.files {

@@ -131,12 +131,12 @@ const MODEL: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\
 
 /// Findings that follow from a violation but are not about the facet: the field, the code, and the reason.
 const CONSEQUENCES: &[(&str, &str, &str)] = &[
-    ("spec", "KF0207", "without a specification everything is missing that one must have"),
-    ("metadata", "KF0711", "a distribution without metadata is in no namespace, and what it names is in one"),
-    ("namespace", "KF0711", "what a distribution names is in another namespace then"),
-    ("namespace", "KF0714", "what a distribution names is in another namespace then"),
-    ("configMapNamespace", "KF0714", "the ConfigMap of another namespace is not in the input"),
-    ("name", "KF0113", "a mount of that name has no volume"),
+    ("spec", "KF0208", "without a specification everything is missing that one must have"),
+    ("metadata", "KF2006", "a distribution without metadata is in no namespace, and what it names is in one"),
+    ("namespace", "KF2006", "what a distribution names is in another namespace then"),
+    ("namespace", "KF2009", "what a distribution names is in another namespace then"),
+    ("configMapNamespace", "KF2009", "the ConfigMap of another namespace is not in the input"),
+    ("name", "KF0124", "a mount of that name has no volume"),
 ];
 
 /// Returns whether a finding is a consequence of violating a facet of this field.

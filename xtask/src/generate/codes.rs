@@ -15,23 +15,21 @@ const FOLDER: &str = "docs/codes";
 const INDEX_HEAD: &str = "\
 # Diagnostic codes
 
-Written by `cargo xtask generate` from the registry of codes. `kubefoundry explain KF0102` prints a page in the terminal.
+Written by `cargo xtask generate` from the registry of codes. `kubefoundry explain KF0113` prints a page in the terminal.
 The severity of a warning or an info can be changed under `severities` in the [options](../options.md).
 ";
 
-/// The titles of the shared codes, by prefix. The codes of a provider have the provider's name as their title.
-const GROUPS: &[(&str, &str)] = &[
-    ("KF00", "Reading"),
-    ("KF01", "Shape: fields and their values"),
-    ("KF02", "Meaning: what the fields say together"),
-    ("KF03", "Engine arguments"),
-    ("KF04", "Selection of the provider"),
-    ("KF05", "Translation for the provider"),
-    ("KF063", "Where fields go"),
-    ("KF067", "Import"),
-    ("KF068", "Migration to another provider"),
-    ("KF069", "Migration to another group"),
-    ("KF09", "Output and options"),
+/// The shared areas: the block of a hundred numbers, and its title. A provider and a transformation have a block of their own,
+/// whose title is their name: providers from KF10 on, transformations from KF20 on.
+const AREAS: &[(&str, &str)] = &[
+    ("KF01", "Reading: text, fields and their values"),
+    ("KF02", "Models: what the fields say together"),
+    ("KF03", "Engines: arguments, memory, models"),
+    ("KF04", "Selection of the provider, and its rules"),
+    ("KF05", "Rendering: what a provider, a gateway or a CRD does not take"),
+    ("KF06", "Patches and policy"),
+    ("KF07", "Import and migration"),
+    ("KF08", "Options"),
 ];
 
 const TABLE_HEAD: &str = "\
@@ -68,14 +66,27 @@ fn index_page() -> Result<String, Failure> {
 
 /// Returns the title under which the index lists a code.
 fn title(code: &Code) -> Result<&'static str, Failure> {
-    let shared = GROUPS.iter().find(|(hundred, _)| code.id.starts_with(hundred)).map(|(_, title)| *title);
+    let shared = AREAS.iter().find(|(block, _)| code.id.starts_with(block)).map(|(_, title)| *title);
     let owner = PROVIDERS.iter().find(|provider| provider.info().codes.contains(&code)).map(|it| it.display_name());
     let transform =
         BUILTIN.transforms().iter().find(|transform| transform.codes().contains(&code)).map(|it| it.kind().1);
     shared.or(owner).or(transform).ok_or_else(|| {
-        let place = "GROUPS in xtask/src/generate/codes.rs";
+        let place = "AREAS in xtask/src/generate/codes.rs";
         Failure::Broken(format!("{} has no title: add one to {place}", code.id))
     })
+}
+
+/// Returns a table of the areas: how many codes each has, and the number that the next one takes.
+pub(crate) fn next_numbers() -> Result<String, Failure> {
+    let mut codes: Vec<&Code> = registry::codes().collect();
+    codes.sort_by_key(|code| code.id);
+    let mut text = String::new();
+    for area in codes.chunk_by(|one, other| one.id[..4] == other.id[..4]) {
+        let title = title(area[0])?;
+        let next = area.last().and_then(|code| code.id[2..].parse::<u32>().ok()).unwrap_or_default() + 1;
+        append_line!(text, "KF{next:04}  after {:3} codes  {title}", area.len());
+    }
+    Ok(text)
 }
 
 /// Returns the source of `pages.rs`. It lists the files in the folder instead of the registered codes, so that a code

@@ -1,6 +1,6 @@
 //! `cargo xtask generate`: the files that are generated from the code and therefore cannot contradict it.
 
-mod codes;
+pub(crate) mod codes;
 mod providers;
 mod reference;
 mod schemas;

@@ -415,10 +415,10 @@ mod tests {
             read_variables(&[
                 (APP, listed),
                 ("PARAM_IMAGES_NVCR_IO", "mirror"),
-                ("ARGOCD_ENV_SEVERITIES_KF0504", "off")
+                ("ARGOCD_ENV_SEVERITIES_KF0503", "off")
             ])
             .unwrap(),
-            json!({"images": {"nvcr.io": "mirror"}, "severities": {"KF0504": "off"}})
+            json!({"images": {"nvcr.io": "mirror"}, "severities": {"KF0503": "off"}})
         );
         for nothing in ["null", "[]", ""] {
             assert_eq!(read_variables(&[(APP, nothing)]).unwrap(), json!({}), "{nothing:?}");

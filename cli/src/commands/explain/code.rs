@@ -71,7 +71,7 @@ fn find_code(argument: &Path) -> Result<Option<&'static Code>, CodeError> {
         return Err(CodeError::Unknown { given, hint });
     }
     let meant = closest(&given, registry::codes().map(|code| code.name)).and_then(registry::code);
-    let hint = meant.map_or("expected a path, a code such as KF0102, or its name".to_owned(), did_you_mean);
+    let hint = meant.map_or("expected a path, a code such as KF0113, or its name".to_owned(), did_you_mean);
     Err(CodeError::NoPath { given, hint })
 }
 
@@ -86,7 +86,7 @@ fn id_hint(digits: &str) -> String {
     let similar = || registry::codes().map(|code| code.id).filter(|id| id.starts_with(&prefix));
     match (similar().min(), similar().max()) {
         (Some(first), Some(last)) => format!("expected one of {first} to {last}"),
-        _ => "expected a code such as KF0102".to_owned(),
+        _ => "expected a code such as KF0113".to_owned(),
     }
 }
 

@@ -38,7 +38,7 @@ spec:
 #[test]
 fn files_without_crds() {
     for dump in ["", "# nothing\n", "kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\n", "42\n", "- a\n- b\n"] {
-        assert_rejected_crds(dump, "KF0550");
+        assert_rejected_crds(dump, "KF0513");
     }
     assert_rejected_crds(b"\x7fELF\x02\x01\x01\x00\x00\x00\xff\xfe".as_slice(), "error[KF0");
     assert_rejected_crds(repeat_with(200_000, |_| "[".to_owned()), "error[KF0");
@@ -88,5 +88,5 @@ fn validation_rules_that_never_end() {
     );
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("dump.yaml", crd(&schema));
     let ran = run(&sandbox, &["render", "a.yaml", "--crds", "dump.yaml"]);
-    assert!(ran.err.contains("KF055"), "{:?} {:.2000}", ran.code, ran.err);
+    assert!(ran.err.contains("KF0514"), "{:?} {:.2000}", ran.code, ran.err);
 }

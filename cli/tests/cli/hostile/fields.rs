@@ -413,7 +413,7 @@ fn wrong_types_in_every_field() {
             let path = field_path(pointer);
             let is_reported = errors
                 .iter()
-                .any(|(code, at, _)| at.starts_with(&path) && matches!(code.as_str(), "KF0101" | "KF0904"));
+                .any(|(code, at, _)| at.starts_with(&path) && matches!(code.as_str(), "KF0112" | "KF0801"));
             assert!(is_reported, "{path} = {value}: {errors:?}");
         }
     }
@@ -426,7 +426,7 @@ fn wrong_types_in_place_of_an_inline_configuration() {
         render["providers"] = json!([value]);
         let sandbox = Sandbox::new().with("options.yaml", render.to_string()).with("a.yaml", model("a"));
         let ran = run(&sandbox, &["render", "a.yaml", "--config", "options.yaml", "--diagnostics", "concise"]).exits(2);
-        assert!(ran.err.contains("options.yaml:1:77: error[KF0904] providers[0] is"), "{}", ran.err);
+        assert!(ran.err.contains("options.yaml:1:77: error[KF0801] providers[0] is"), "{}", ran.err);
         assert_eq!(ran.out, "");
     }
 }

@@ -20,7 +20,7 @@ fn a_dangling_link_among_others() {
     let sandbox = Sandbox::new().with("tree/a.yaml", broken("a")).with("tree/c.yaml", model("c"));
     symlink("nowhere", sandbox.path("tree/b.yaml")).unwrap();
     let ran = run(&sandbox, &["lint", "tree", "-o", "concise"]).exits(1);
-    assert!(ran.out.starts_with("tree/a.yaml:13:14: error[KF0101]"), "{}", ran.out);
+    assert!(ran.out.starts_with("tree/a.yaml:13:14: error[KF0112]"), "{}", ran.out);
     assert_eq!(ran.err, "kubefoundry: tree/b.yaml: the link leads nowhere; skipped\n");
     std::fs::remove_file(sandbox.path("tree/a.yaml")).unwrap();
     for command in ["render", "images"] {
@@ -41,7 +41,7 @@ fn unreadable_files_and_directories() {
     let is_root = std::fs::read(sandbox.path("tree/a.yaml")).is_ok();
     let ran = run(&sandbox, &["lint", "tree", "-o", "concise"]);
     lock("tree/d", 0o755);
-    assert!(ran.out.contains("tree/b.yaml:13:14: error[KF0101]"), "{ran:?}");
+    assert!(ran.out.contains("tree/b.yaml:13:14: error[KF0112]"), "{ran:?}");
     if is_root {
         return skipped("root reads everything");
     }
@@ -55,10 +55,10 @@ fn unreadable_files_and_directories() {
 fn files_that_are_not_utf8() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("latin.yaml", b"name: Gr\xf6\xdfe\n");
     let ran = run(&sandbox, &["lint", ".", "-o", "concise"]).exits(1);
-    assert!(ran.out.starts_with("a.yaml:13:14: error[KF0101]") && !ran.out.contains("latin"), "{}", ran.out);
+    assert!(ran.out.starts_with("a.yaml:13:14: error[KF0112]") && !ran.out.contains("latin"), "{}", ran.out);
     let ours = [b"# Gr\xf6\xdfe\n", model("b").as_bytes()].concat();
     let ran = run(&sandbox.with("latin.yaml", ours), &["lint", ".", "-o", "concise"]).exits(1);
-    assert!(ran.out.contains("latin.yaml:1:5: error[KF0001] found a byte that is not UTF-8"), "{}", ran.out);
+    assert!(ran.out.contains("latin.yaml:1:5: error[KF0101] found a byte that is not UTF-8"), "{}", ran.out);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_directory_without_files() {
     let ran = run(&sandbox, &["render", "tree", "--diagnostics", "concise"]).exits(1);
     assert_eq!(
         ran.err,
-        "kubefoundry: tree: contains no .yaml, .yml or .json file\nerror[KF0008] the input has no ModelDeployment to render\n"
+        "kubefoundry: tree: contains no .yaml, .yml or .json file\nerror[KF0107] the input has no ModelDeployment to render\n"
     );
 }
 

@@ -44,14 +44,14 @@ fn rules_that_are_too_large() {
     assert_rejected(
         "a.yaml",
         text,
-        &["a.yaml:10:3: error[KF0004] spec.selectionRules has 301 rules, expected at most 256"],
+        &["a.yaml:10:3: error[KF0104] spec.selectionRules has 301 rules, expected at most 256"],
     );
 }
 
 #[test]
 fn too_many_configurations() {
     let configurations = repeat_with(300, |at| config(&format!("acme{at}")) + "---\n");
-    let expected = "error[KF0004]";
+    let expected = "error[KF0104]";
     assert_rejected("a.yaml", configurations + &model("a"), &[&format!("a.yaml:{}:9: {expected}", 256 * 10 + 4)]);
 }
 
@@ -99,6 +99,6 @@ fn a_fleet_and_ordinary_rules() {
 fn too_many_rules_of_many_configurations() {
     let rules = "  selectionRules:\n".to_owned() + &"  - {condition: 'true', priority: 1}\n".repeat(256);
     let text = repeat_with(250, |at| config(&format!("p{at}")) + &rules + "---\n") + &model("a");
-    let finding = "error[KF0004] spec.selectionRules has 256 rules";
+    let finding = "error[KF0104] spec.selectionRules has 256 rules";
     assert_rejected("a.yaml", text, &[&format!("a.yaml:{}:3: {finding}", 4 * 267 + 10)]);
 }

@@ -9,9 +9,9 @@ fn alias_bombs() {
     nodes += &repeat_with(9, |level| {
         format!("  a{}: &a{} [{}]\n", level + 1, level + 1, vec![format!("*a{level}"); 9].join(", "))
     });
-    assert_rejected("a.yaml", nodes, &["a.yaml:9:37: error[KF0004]"]);
+    assert_rejected("a.yaml", nodes, &["a.yaml:9:37: error[KF0104]"]);
     let bytes = format!("{HEADER}  a: &a '{}'\n  b:\n{}", "x".repeat(100_000), "  - *a\n".repeat(40_000));
-    assert_rejected("a.yaml", bytes, &["a.yaml:48:5: error[KF0004]"]);
+    assert_rejected("a.yaml", bytes, &["a.yaml:48:5: error[KF0104]"]);
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn nesting() {
     let deep = 100_000;
     for nested in ["[".repeat(deep), "{a: ".repeat(deep), "[".repeat(deep) + &"]".repeat(deep), "- ".repeat(deep) + "x"]
     {
-        let finding = "error[KF0004]";
+        let finding = "error[KF0104]";
         let text = format!("{HEADER}  {nested}\n");
         let sandbox = Sandbox::new().with("a.yaml", &text);
         let ran = run(&sandbox, &["render", "a.yaml", "--diagnostics", "concise"]).exits(1);
@@ -28,18 +28,18 @@ fn nesting() {
         assert!(line.starts_with("a.yaml:5:"), "{line}");
     }
     let mapping = repeat_with(2000, |level| format!("{}a:\n", " ".repeat(level + 2)));
-    assert_rejected("a.yaml", format!("{HEADER}{mapping}"), &["a.yaml:68:66: error[KF0004]"]);
+    assert_rejected("a.yaml", format!("{HEADER}{mapping}"), &["a.yaml:68:66: error[KF0104]"]);
 }
 
 #[test]
 fn a_document_over_the_limit() {
     let long = format!("{HEADER}  x: '{}'\n", "x".repeat(5 * 1024 * 1024));
-    let finding = "a.yaml:1:1: error[KF0004]";
+    let finding = "a.yaml:1:1: error[KF0104]";
     assert_rejected("a.yaml", long, &[finding]);
     let lines = format!("{HEADER}{}", "- aaaaaaaaaaaaaaaaaaaaaaaa\n".repeat(200_000));
     assert_rejected("a.yaml", lines, &[finding]);
     let nodes = format!("{HEADER}  x:\n{}", "  - a\n".repeat(300_000));
-    assert_rejected("a.yaml", nodes, &["a.yaml:249993:5: error[KF0004]"]);
+    assert_rejected("a.yaml", nodes, &["a.yaml:249993:5: error[KF0104]"]);
 }
 
 /// Past the limit for one file nothing is read, so an endless one ends.
@@ -52,7 +52,7 @@ fn a_file_over_the_limit() {
     assert_eq!(ran.err, "kubefoundry: big.json: larger than 64 MiB\n");
     let ran = run(&sandbox.with("a.yaml", broken("a")), &["lint", ".", "-o", "concise"]).exits(1);
     assert_eq!(ran.err, "kubefoundry: big.json: larger than 64 MiB; skipped\n");
-    assert!(ran.out.contains("a.yaml:13:14: error[KF0101]"), "{}", ran.out);
+    assert!(ran.out.contains("a.yaml:13:14: error[KF0112]"), "{}", ran.out);
 }
 
 #[test]
@@ -63,13 +63,13 @@ fn ten_thousand_documents_and_a_bad_one() {
     let ran = run(&sandbox, &["render", "a.yaml", "--diagnostics", "concise"]).exits(1);
     assert_eq!(ran.out, "");
     let errors: Vec<&str> = ran.err.lines().filter(|line| line.contains("error")).collect();
-    assert!(matches!(errors.as_slice(), [one] if one.starts_with("a.yaml:70013:14: error[KF0101]")), "{errors:?}");
+    assert!(matches!(errors.as_slice(), [one] if one.starts_with("a.yaml:70013:14: error[KF0112]")), "{errors:?}");
 }
 
 #[test]
 fn more_documents_than_are_read() {
     let text = "a\n---\n".repeat(300_000) + HEADER;
-    assert_rejected("a.yaml", text, &["a.yaml:500000:1: error[KF0004]"]);
+    assert_rejected("a.yaml", text, &["a.yaml:500000:1: error[KF0104]"]);
 }
 
 /// What is wrong in a document is counted, not searched, past its first thousand findings: that took a minute once.
@@ -79,13 +79,13 @@ fn a_hundred_thousand_unknown_fields() {
     assert_rejected(
         "a.yaml",
         format!("{HEADER}{fields}"),
-        &["a.yaml:1:1: error[KF0004] the document has 99002 more findings"],
+        &["a.yaml:1:1: error[KF0104] the document has 99002 more findings"],
     );
     let line = repeat_with(100_000, |at| format!("field-{at}: 1, "));
     let flow = format!(
         "{{apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment, metadata: {{name: m}}, spec: {{{line}}}}}"
     );
-    assert_rejected("a.yaml", flow, &["a.yaml:1:2: error[KF0004] the document has 99002 more findings"]);
+    assert_rejected("a.yaml", flow, &["a.yaml:1:2: error[KF0104] the document has 99002 more findings"]);
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn more_engine_arguments_than_a_command_line_holds() {
     assert_rejected(
         "a.yaml",
         text,
-        &["a.yaml:11:5: error[KF0004] spec.engine.args has 60000 entries, expected at most 512"],
+        &["a.yaml:11:5: error[KF0104] spec.engine.args has 60000 entries, expected at most 512"],
     );
     let arguments = repeat_with(60_000, |at| format!("    - --flag-{at}=1\n"));
     let text = model("a").replace("    type: vllm\n", &format!("    type: vllm\n    extraArgs:\n{arguments}"));
-    assert_rejected("a.yaml", text, &["a.yaml:11:5: error[KF0004] spec.engine.extraArgs has 60000 entries"]);
+    assert_rejected("a.yaml", text, &["a.yaml:11:5: error[KF0104] spec.engine.extraArgs has 60000 entries"]);
 }
 
 /// Hundreds of findings on one line of megabytes: their columns are not counted from its start each time.
@@ -109,7 +109,7 @@ fn long_arguments_on_one_line() {
     let text = |arguments: &str| {
         model("a").replace("    type: vllm\n", &format!("    type: vllm\n    extraArgs: [{arguments}]\n"))
     };
-    assert_rejected("a.yaml", text(&arguments("")), &["a.yaml:10:11: info[KF0504]", "a.yaml:11:17: error[KF0306]"]);
+    assert_rejected("a.yaml", text(&arguments("")), &["a.yaml:10:11: info[KF0503]", "a.yaml:11:17: error[KF0306]"]);
     // Flags that are not known, and what is not theirs.
     let sandbox = Sandbox::new().with("a.yaml", text(&arguments("--a")));
     let ran = run(&sandbox, &["lint", "a.yaml"]);
@@ -135,7 +135,7 @@ fn pictures_of_many_references() {
 fn more_findings_than_are_read() {
     let sandbox = Sandbox::new().with("a.yaml", format!("{HEADER}---\n").repeat(50_000));
     // Each lacks a model and an engine, and all but the first have the name of the first.
-    let finding = "error[KF0004] the run has 139999 more findings, 139999 of them errors; at most 10000 are reported";
+    let finding = "error[KF0104] the run has 139999 more findings, 139999 of them errors; at most 10000 are reported";
     for command in ["render", "lint"] {
         let option = if command == "render" { "--diagnostics" } else { "-o" };
         let ran = run(&sandbox, &[command, "a.yaml", option, "concise"]).exits(1);
@@ -162,13 +162,13 @@ fn more_warnings_than_are_read() {
         |at| model(&format!("m{at}")) + &format!("  provider: {{name: dynamo, overrides: {{{overrides}}}}}\n---\n");
     let sandbox = Sandbox::new().with("a.yaml", repeat_with(20, text));
     let ran = run(&sandbox, &["render", "a.yaml", "--diagnostics", "concise"]).exits(0);
-    let finding = "warning[KF0004] the run has 5001 more findings, 0 of them errors; at most 10000 are reported";
+    let finding = "warning[KF0104] the run has 5001 more findings, 0 of them errors; at most 10000 are reported";
     assert_eq!(ran.err.lines().last(), Some(finding));
     // What is left out counts for what the options make of it.
-    let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nseverities: {KF0503: error}\n";
+    let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nseverities: {KF0601: error}\n";
     let sandbox = sandbox.with("options.yaml", options);
     let ran = run(&sandbox, &["render", "a.yaml", "--config", "options.yaml", "--diagnostics", "concise"]).exits(1);
     assert_eq!(ran.out, "");
-    let finding = "error[KF0004] the run has 5001 more findings, 5001 of them errors; at most 10000 are reported";
+    let finding = "error[KF0104] the run has 5001 more findings, 5001 of them errors; at most 10000 are reported";
     assert_eq!(ran.err.lines().last(), Some(finding));
 }

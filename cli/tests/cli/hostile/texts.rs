@@ -5,18 +5,18 @@ use crate::sandbox::{PINNED, Sandbox, model};
 
 #[test]
 fn nothing_at_all() {
-    assert_rejected("a.yaml", "", &["a.yaml:1:1: error[KF0008] the input has no ModelDeployment"]);
-    assert_rejected("a.yaml", "# one\n# two\n", &["a.yaml:1:1: error[KF0008]"]);
-    assert_rejected("a.yaml", "---\n---\n...\n", &["a.yaml:1:1: error[KF0008]"]);
+    assert_rejected("a.yaml", "", &["a.yaml:1:1: error[KF0107] the input has no ModelDeployment"]);
+    assert_rejected("a.yaml", "# one\n# two\n", &["a.yaml:1:1: error[KF0107]"]);
+    assert_rejected("a.yaml", "---\n---\n...\n", &["a.yaml:1:1: error[KF0107]"]);
 }
 
 /// A text without our kinds is skipped, but the reason why the input has no ModelDeployment is still reported.
 #[test]
 fn binary() {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    assert_rejected("a.yaml", &bytes, &["error[KF0008]", "a.yaml:2:118: error[KF0001] found a byte that is not UTF-8"]);
+    assert_rejected("a.yaml", &bytes, &["error[KF0107]", "a.yaml:2:118: error[KF0101] found a byte that is not UTF-8"]);
     let text = [HEADER.as_bytes(), &[0; 1000]].concat();
-    assert_rejected("a.yaml", text, &["a.yaml:5:1: error[KF0001]"]);
+    assert_rejected("a.yaml", text, &["a.yaml:5:1: error[KF0101]"]);
 }
 
 #[test]
@@ -25,17 +25,17 @@ fn other_encodings() {
     assert_rejected(
         "a.yaml",
         latin,
-        &["a.yaml:14:5: error[KF0001] found a byte that is not UTF-8, expected UTF-8 text"],
+        &["a.yaml:14:5: error[KF0101] found a byte that is not UTF-8, expected UTF-8 text"],
     );
     let utf16: Vec<u8> =
         "\u{feff}".encode_utf16().chain(model("a").encode_utf16()).flat_map(u16::to_le_bytes).collect();
-    assert_rejected("a.yaml", utf16, &["a.yaml:1:1: error[KF0001] found text in UTF-16, expected UTF-8"]);
+    assert_rejected("a.yaml", utf16, &["a.yaml:1:1: error[KF0101] found text in UTF-16, expected UTF-8"]);
 }
 
 #[test]
 fn tabs() {
     let tab = model("a").replace("    id", "\tid");
-    assert_rejected("a.yaml", tab, &["a.yaml:8:2: error[KF0001] found a tab as indentation, expected spaces"]);
+    assert_rejected("a.yaml", tab, &["a.yaml:8:2: error[KF0101] found a tab as indentation, expected spaces"]);
 }
 
 /// Windows editors write these; they change nothing.
@@ -58,10 +58,10 @@ fn json_files_are_json() {
         "a.json",
         json,
         &[
-            "a.json:1:2: error[KF0104]",
-            "a.json:1:2: error[KF0206]",
+            "a.json:1:2: error[KF0115]",
             "a.json:1:2: error[KF0207]",
-            &format!("a.json:3:1: error[KF0001] {message}"),
+            "a.json:1:2: error[KF0208]",
+            &format!("a.json:3:1: error[KF0101] {message}"),
         ],
     );
     let foreign = Sandbox::new().with("tsconfig.json", "{\"a\": 1, // JSON with comments\n}");

@@ -67,8 +67,8 @@ wire_object! {
         /// Limit the size of the input. A document beyond a limit is rejected. A `kubefoundry.yaml` that is found beside
         /// the input can only lower limits.
         limits: Limits = "limits",
-        /// Set the severity of findings by code or name: `KF0504: off`. A `kubefoundry.yaml` that is found beside the
-        /// input cannot hide what was not judged (`KF0013`).
+        /// Set the severity of findings by code or name: `KF0503: off`. A `kubefoundry.yaml` that is found beside the
+        /// input cannot hide what was not judged (`KF0108`).
         severities: Map<CodeSeverity> = "severities",
     }
 }

@@ -1,4 +1,4 @@
-//! One line per finding: `models/llama.yaml:8:16: error[KF0102] unknown field "modle"`.
+//! One line per finding: `models/llama.yaml:8:16: error[KF0113] unknown field "modle"`.
 
 use super::position::line_indexes;
 use crate::Diagnostic;

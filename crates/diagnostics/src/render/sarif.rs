@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn strips_only_relative_links() {
-        let page = "[KF0101](KF0101.md), [limits](../limits.md); [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
-        let expected = "KF0101, limits; [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
+        let page = "[KF0112](KF0112.md), [limits](../limits.md); [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
+        let expected = "KF0112, limits; [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
         assert_eq!(strip_relative_links(page), expected);
     }
 }

@@ -79,7 +79,7 @@ impl Facet {
 /// use kubefoundry_kubernetes::wire::{Facet, Facets};
 /// let facets = Facets::NONE.max_items(8).checked_by(&INVALID_VOLUME).list_key("name");
 /// assert_eq!(facets.max_items, Some(8));
-/// assert_eq!(facets.checking_code(Facet::MaxItems).map(|code| code.id), Some("KF0113"));
+/// assert_eq!(facets.checking_code(Facet::MaxItems).map(|code| code.id), Some("KF0124"));
 /// assert!(facets.checking_code(Facet::ListKey).is_none(), "the reader checks it");
 /// ```
 #[derive(Debug, Clone, Copy)]

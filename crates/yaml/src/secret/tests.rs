@@ -87,7 +87,7 @@ fn leaves_what_only_looks_like_a_token() {
         "huggingFaceToken: my-hf-token-5f7c9d8b6c",
         "\"api-key\": {\"type\": \"string\"}",
         "password: null",
-        "title=KF0526 patch-without-item-key::spec.patches[10].mainContainer.args[11] has no name",
+        "title=KF0609 patch-without-item-key::spec.patches[10].mainContainer.args[11] has no name",
         "its key: spec.overrides.extraPodSpec.mainContainer[10].env[11]",
         "{\"message\": \"it does not accept the flag --api-key\",\n  \"file\": \"m.yaml\"}",
         "{\"flag\": \"--api-key\",\n  \"purpose\": \"m.yaml\"}",

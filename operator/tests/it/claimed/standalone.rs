@@ -174,7 +174,7 @@ async fn an_invalid_actor_is_reported() {
     namespace.apply(ACTOR, &claimed("thumbs", &spec)).await.unwrap();
     let actor = until_condition(&namespace, "thumbs", "Applied", "False", "Invalid").await;
     let message = condition(&actor, "Applied").unwrap()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("KF07") && message.contains("sqs"), "{message}");
+    assert!(message.contains("KF21") && message.contains("sqs"), "{message}");
     assert_eq!(actor["status"]["status"], "TransportError", "{}", actor["status"]);
     assert_eq!(condition(&actor, "TransportReady").unwrap()["status"], "False");
     assert_eq!(namespace.until_event("thumbs", "Warning", "ProviderError").await, message);

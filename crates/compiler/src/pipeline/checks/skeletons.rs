@@ -294,7 +294,7 @@ mod tests {
         let (old, new) = (service(json!({"old": 1})), service(json!({"old": 1, "serveConfigV2": 1, "new": 1})));
         let reported = reported(|findings| Skeletons::default().check_change(&old, &new, findings));
         let codes: Vec<&str> = reported.iter().map(|(code, _)| *code).collect();
-        assert_eq!(codes, ["KF0558", "KF0555"]);
+        assert_eq!(codes, ["KF0521", "KF0518"]);
         assert!(reported[0].1.starts_with("RayService m would have spec.new, "), "{reported:?}");
         assert!(reported[1].1.starts_with("spec.serveConfigV2 of RayService m is 1, "), "{reported:?}");
     }
@@ -310,8 +310,8 @@ mod tests {
         assert!(known.next.is_some());
         // The earlier schema does not have this field.
         assert!(codes(json!({"subComponentType": "prefill"})).is_empty());
-        assert_eq!(codes(json!({"subComponentTypes": "prefill"})), ["KF0558"]);
-        assert_eq!(codes(json!({"replicas": "two"})), ["KF0555"]);
+        assert_eq!(codes(json!({"subComponentTypes": "prefill"})), ["KF0521"]);
+        assert_eq!(codes(json!({"replicas": "two"})), ["KF0518"]);
     }
 
     #[test]
@@ -325,11 +325,11 @@ mod tests {
             is_wrong_type,
         };
         for (reported, is_wrong_type, is_exact, expected) in [
-            (&codes::FIELD_NOT_IN_SCHEMA, false, true, "KF0554"),
-            (&codes::FIELD_NOT_IN_SCHEMA, false, false, "KF0558"),
-            (&codes::SCHEMA_VIOLATED, false, true, "KF0555"),
-            (&codes::SCHEMA_VIOLATED, true, false, "KF0555"),
-            (&codes::SCHEMA_VIOLATED, false, false, "KF0559"),
+            (&codes::FIELD_NOT_IN_SCHEMA, false, true, "KF0517"),
+            (&codes::FIELD_NOT_IN_SCHEMA, false, false, "KF0521"),
+            (&codes::SCHEMA_VIOLATED, false, true, "KF0518"),
+            (&codes::SCHEMA_VIOLATED, true, false, "KF0518"),
+            (&codes::SCHEMA_VIOLATED, false, false, "KF0522"),
         ] {
             assert_eq!(code_for(&violation(reported, is_wrong_type), is_exact).id, expected);
         }

@@ -1,4 +1,4 @@
-//! Suppresses findings that an object lists in its annotation `<prefix>/lint-ignore: KF0210, idle-gpus`.
+//! Suppresses findings that an object lists in its annotation `<prefix>/lint-ignore: KF0211, idle-gpus`.
 //!
 //! The annotation is part of the object, so it moves with the object and is reviewed with it. A suppressed warning or
 //! info is not reported. An error cannot be suppressed: `render` fails on it, and so does `lint`.

@@ -6,9 +6,9 @@ use kubefoundry_deployment::ir::{EngineType, Leaf};
 #[test]
 fn checks_types_and_numbers() {
     assert_fields(&[
-        ("engine: {contextLength: 1}", &["KF0206 5:3 spec.engine.type"]),
-        ("engine: {type: llamacpp, contextLength: 0}", &["KF0105 5:43 spec.engine.contextLength"]),
-        ("engine: {type: llamacpp, contextLength: -5}", &["KF0105 5:43 spec.engine.contextLength"]),
+        ("engine: {contextLength: 1}", &["KF0207 5:3 spec.engine.type"]),
+        ("engine: {type: llamacpp, contextLength: 0}", &["KF0116 5:43 spec.engine.contextLength"]),
+        ("engine: {type: llamacpp, contextLength: -5}", &["KF0116 5:43 spec.engine.contextLength"]),
     ]);
     let engine = valid("engine: {type: llamacpp}").engine;
     assert_eq!((engine.kind, engine.context_length), (EngineType::Llamacpp, None));

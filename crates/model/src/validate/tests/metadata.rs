@@ -21,12 +21,12 @@ fn checks_names() {
     assert_metadata(&[
         ("{name: 3-llama}", &[]),
         ("{name: a, namespace: \"\"}", &[]),
-        ("{name: llama-3.1}", &["KF0106 3:18 metadata.name"]),
-        (&long, &["KF0106 3:18 metadata.name"]),
-        ("{name: m,     namespace: Team}", &["KF0106 3:36 metadata.namespace"]),
-        ("{name: \"\"}", &["KF0104 3:18 metadata.name"]),
-        ("{generateName: m-}", &["KF0104 3:1 metadata.name"]),
-        ("{name: m, uid: \"a\\nb\"}", &["KF0103 3:26 metadata.uid"]),
+        ("{name: llama-3.1}", &["KF0117 3:18 metadata.name"]),
+        (&long, &["KF0117 3:18 metadata.name"]),
+        ("{name: m,     namespace: Team}", &["KF0117 3:36 metadata.namespace"]),
+        ("{name: \"\"}", &["KF0115 3:18 metadata.name"]),
+        ("{generateName: m-}", &["KF0115 3:1 metadata.name"]),
+        ("{name: m, uid: \"a\\nb\"}", &["KF0114 3:26 metadata.uid"]),
     ]);
     let (_, diagnostics) = run(&document("kubefoundry.ai", "{generateName: m-}"));
     assert!(diagnostics[0].help.as_deref().unwrap().starts_with("set metadata.name"));
@@ -64,16 +64,16 @@ fn checks_labels_and_annotations() {
         ("{name: m, labels: {team: a, example.com/Team: \"\", a.b/c: A_1.b}}", &[]),
         (
             "{name: m, labels: {\"a b\": ok, ok: a/b}}",
-            &["KF0110 3:30 metadata.labels[\"a b\"]", "KF0110 3:45 metadata.labels.ok"],
+            &["KF0121 3:30 metadata.labels[\"a b\"]", "KF0121 3:45 metadata.labels.ok"],
         ),
         ("{name: m, annotations: {Example.com/Note: \"two\\nlines, a tab\\t\"}}", &[]),
         (
             "{name: m, annotations: {a/b/c: x, d: \"\\0\"}}",
-            &["KF0110 3:35 metadata.annotations[\"a/b/c\"]", "KF0103 3:48 metadata.annotations.d"],
+            &["KF0121 3:35 metadata.annotations[\"a/b/c\"]", "KF0114 3:48 metadata.annotations.d"],
         ),
     ]);
     let large = format!("{{name: m, annotations: {{a: {}}}}}", "x".repeat(262_144));
-    assert_metadata(&[(&large, &["KF0110 3:34 metadata.annotations"])]);
+    assert_metadata(&[(&large, &["KF0121 3:34 metadata.annotations"])]);
 }
 
 #[test]
@@ -83,19 +83,19 @@ fn refuses_reserved_labels_and_annotations() {
         ("{name: m, labels: {kubefoundry.ai/team: a, kubeairunway.ai/managed-by: b}}", &[]),
         (
             "{name: m, labels: {kubefoundry.ai/managed-by: kubefoundry}}",
-            &["KF0111 3:30 metadata.labels[\"kubefoundry.ai/managed-by\"]"],
+            &["KF0122 3:30 metadata.labels[\"kubefoundry.ai/managed-by\"]"],
         ),
         (
             "{name: m, labels: {kubefoundry.ai/model-source: huggingface}}",
-            &["KF0111 3:30 metadata.labels[\"kubefoundry.ai/model-source\"]"],
+            &["KF0122 3:30 metadata.labels[\"kubefoundry.ai/model-source\"]"],
         ),
         (
             "{name: m, annotations: {kubefoundry.ai/model-deployment: m, kubefoundry.ai/selected-reason: x}}",
-            &["KF0111 3:35 metadata.annotations[\"kubefoundry.ai/model-deployment\"]"],
+            &["KF0122 3:35 metadata.annotations[\"kubefoundry.ai/model-deployment\"]"],
         ),
     ]);
     let text = document("kubeairunway.ai", "{name: m, labels: {kubeairunway.ai/managed-by: me}}");
-    assert_texts(&[(&text, &["KF0111 3:30 metadata.labels[\"kubeairunway.ai/managed-by\"]"])]);
+    assert_texts(&[(&text, &["KF0122 3:30 metadata.labels[\"kubeairunway.ai/managed-by\"]"])]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(crate) fn deployment_of(fields: &str) -> (String, Deployment) {
     (text, deployment.unwrap())
 }
 
-/// Formats a finding as `KF0207 5:3 spec.model.id`. The goldens of the codes cover the wording.
+/// Formats a finding as `KF0208 5:3 spec.model.id`. The goldens of the codes cover the wording.
 fn summary(text: &str, diagnostic: &Diagnostic) -> String {
     let location = diagnostic.location.as_ref().unwrap();
     let at = LineIndex::new(text).position(location.span.start);
@@ -124,7 +124,7 @@ fn valid(fields: &str) -> Deployment {
 fn reports_every_missing_field_of_an_empty_deployment() {
     assert_texts(&[(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\n",
-        &["KF0104 1:1 metadata.name", "KF0206 1:1 spec.engine.type", "KF0207 1:1 spec.model.id"],
+        &["KF0115 1:1 metadata.name", "KF0207 1:1 spec.engine.type", "KF0208 1:1 spec.model.id"],
     )]);
 }
 
@@ -133,40 +133,40 @@ fn reports_an_unreadable_field_once() {
     assert_texts(&[
         (
             "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: []\nspec: 5\n",
-            &["KF0101 3:11 metadata", "KF0101 4:7 spec"],
+            &["KF0112 3:11 metadata", "KF0112 4:7 spec"],
         ),
         (
             "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: 8}\nspec: {engine: {type: vlm}, model: {id: true}}\n",
-            &["KF0101 3:18 metadata.name", "KF0103 4:23 spec.engine.type", "KF0101 4:41 spec.model.id"],
+            &["KF0112 3:18 metadata.name", "KF0114 4:23 spec.engine.type", "KF0112 4:41 spec.model.id"],
         ),
     ]);
     assert_fields(&[
-        ("model: {source: hf}", &["KF0103 5:19 spec.model.source"]),
-        ("engine: {type: vllm}\nresources: {gpu: {count: \"1\"}}", &["KF0101 6:28 spec.resources.gpu.count"]),
+        ("model: {source: hf}", &["KF0114 5:19 spec.model.source"]),
+        ("engine: {type: vllm}\nresources: {gpu: {count: \"1\"}}", &["KF0112 6:28 spec.resources.gpu.count"]),
         (
             "engine: {type: vllm}\nserving: {mode: split}\nscaling: {prefill: {}, replicas: 2}",
-            &["KF0103 6:19 spec.serving.mode"],
+            &["KF0114 6:19 spec.serving.mode"],
         ),
         (
             "serving: {mode: disaggregated}\nscaling: {prefill: 1, decode: {gpu: 1, memory: 2}}",
             &[
-                "KF0101 6:22 spec.scaling.prefill",
-                "KF0101 6:39 spec.scaling.decode.gpu",
-                "KF0101 6:50 spec.scaling.decode.memory",
+                "KF0112 6:22 spec.scaling.prefill",
+                "KF0112 6:39 spec.scaling.decode.gpu",
+                "KF0112 6:50 spec.scaling.decode.memory",
             ],
         ),
-        ("model: {source: custom}\nimage: 1", &["KF0101 6:10 spec.image"]),
-        ("model: {id: /w/m, storage: {volumes: 1}}", &["KF0101 5:40 spec.model.storage.volumes"]),
+        ("model: {source: custom}\nimage: 1", &["KF0112 6:10 spec.image"]),
+        ("model: {id: /w/m, storage: {volumes: 1}}", &["KF0112 5:40 spec.model.storage.volumes"]),
         (
             "model: {id: /w/m, storage: {volumes: [{name: w, claimName: c, mountPath: 1}]}}",
-            &["KF0101 5:76 spec.model.storage.volumes[0].mountPath"],
+            &["KF0112 5:76 spec.model.storage.volumes[0].mountPath"],
         ),
-        ("scaling: 1\nresources: 2", &["KF0101 5:12 spec.scaling", "KF0101 6:14 spec.resources"]),
+        ("scaling: 1\nresources: 2", &["KF0112 5:12 spec.scaling", "KF0112 6:14 spec.resources"]),
         (
             "tolerations: [{operator: 1}, {effect: 2, key: k, tolerationSeconds: 3}]",
-            &["KF0101 5:28 spec.tolerations[0].operator", "KF0101 5:41 spec.tolerations[1].effect"],
+            &["KF0112 5:28 spec.tolerations[0].operator", "KF0112 5:41 spec.tolerations[1].effect"],
         ),
-        ("env: [{name: A, valueFrom: {secretKeyRef: 1}}]", &["KF0101 5:45 spec.env[0].valueFrom.secretKeyRef"]),
+        ("env: [{name: A, valueFrom: {secretKeyRef: 1}}]", &["KF0112 5:45 spec.env[0].valueFrom.secretKeyRef"]),
     ]);
 }
 
@@ -186,5 +186,5 @@ fn treats_null_and_empty_text_as_absent() {
 
 #[test]
 fn refuses_fields_that_are_not_rendered() {
-    assert_fields(&[("provider: {name: \"a\\tb\"}", &["KF0103 5:20 spec.provider.name"])]);
+    assert_fields(&[("provider: {name: \"a\\tb\"}", &["KF0114 5:20 spec.provider.name"])]);
 }

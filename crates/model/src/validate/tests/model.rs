@@ -6,18 +6,18 @@ use kubefoundry_deployment::ir::{Leaf, ModelSource};
 #[test]
 fn requires_an_id_or_an_image() {
     assert_fields(&[
-        ("model: {}", &["KF0207 5:3 spec.model.id"]),
-        ("model: {id: \"\", source: huggingface}", &["KF0207 5:15 spec.model.id"]),
-        ("model:\n  id:", &["KF0207 6:5 spec.model.id"]),
-        ("model: {source: custom}", &["KF0209 4:1 spec.image"]),
+        ("model: {}", &["KF0208 5:3 spec.model.id"]),
+        ("model: {id: \"\", source: huggingface}", &["KF0208 5:15 spec.model.id"]),
+        ("model:\n  id:", &["KF0208 6:5 spec.model.id"]),
+        ("model: {source: custom}", &["KF0210 4:1 spec.image"]),
         ("model: {source: custom}\nimage: a/b:1", &[]),
         ("model: {source: custom}\nengine: {type: llamacpp, image: a/b:1}", &[]),
-        ("model: {source: custom, servedName: x}\nimage: a/b:1", &["KF0208 5:39 spec.model.servedName"]),
+        ("model: {source: custom, servedName: x}\nimage: a/b:1", &["KF0209 5:39 spec.model.servedName"]),
     ]);
 }
 
 /// The finding about an id that no engine could load.
-const REFUSED: &[&str] = &["KF0212 5:15 spec.model.id"];
+const REFUSED: &[&str] = &["KF0213 5:15 spec.model.id"];
 
 #[test]
 fn checks_ids() {
@@ -57,7 +57,7 @@ fn checks_paths() {
         (&model("/models/../x", volumes), REFUSED),
         (&model("/models/a b", volumes), REFUSED),
         (&model("//", volumes), REFUSED),
-        (&model("/models/a,b", volumes), &["KF0213 5:15 spec.model.id"]),
+        (&model("/models/a,b", volumes), &["KF0214 5:15 spec.model.id"]),
         (&model("/models/a,b", &format!("servedName: ab, {volumes}")), &[]),
         (&format!("{}\nimage: a/b:1", model("/opt/model", "source: custom")), &[]),
         (&format!("{}\nimage: a/b:1", model("org/name", "source: custom")), REFUSED),
@@ -71,7 +71,7 @@ fn checks_served_names() {
         let name = serde_json::Value::from(name);
         assert_fields(&[(
             &format!("model: {{id: org/name, servedName: {name}}}"),
-            &["KF0213 5:37 spec.model.servedName"],
+            &["KF0214 5:37 spec.model.servedName"],
         )]);
     }
     assert_fields(&[("model: {id: org/name, servedName: team/Llama_3.1}", &[])]);

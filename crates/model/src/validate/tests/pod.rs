@@ -7,9 +7,9 @@ use kubefoundry_yaml::field_path::FieldPath;
 fn checks_images() {
     assert_fields(&[
         ("image: nvcr.io/nvidia/x:1.4.0", &[]),
-        ("image: a/B:1", &["KF0108 5:10 spec.image"]),
-        ("engine: {type: llamacpp, image: \"a b\"}", &["KF0108 5:35 spec.engine.image"]),
-        ("image: a/b:1\nengine: {type: llamacpp, image: a/b:2}", &["KF0214 6:35 spec.engine.image"]),
+        ("image: a/B:1", &["KF0119 5:10 spec.image"]),
+        ("engine: {type: llamacpp, image: \"a b\"}", &["KF0119 5:35 spec.engine.image"]),
+        ("image: a/b:1\nengine: {type: llamacpp, image: a/b:2}", &["KF0215 6:35 spec.engine.image"]),
         ("image: a/b:1\nengine: {type: llamacpp, image: a/b:1}", &[]),
     ]);
     let image = |fields: &str| valid(fields).image;
@@ -39,45 +39,45 @@ fn assert_variable(cases: &[(&str, &[&str])]) {
 fn checks_variables() {
     assert_variable(&[
         ("{name: my.setting-1, value: \"two\\nlines\"}", &[]),
-        ("{value: x}", &["KF0104@0 .name"]),
-        ("{name: \"A=B\"}", &["KF0109@7 .name"]),
-        ("{name: A, value: \"\\0\"}", &["KF0103@17 .value"]),
-        ("{name: A, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}", &["KF0109@31 .valueFrom"]),
+        ("{value: x}", &["KF0115@0 .name"]),
+        ("{name: \"A=B\"}", &["KF0120@7 .name"]),
+        ("{name: A, value: \"\\0\"}", &["KF0114@17 .value"]),
+        ("{name: A, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}", &["KF0120@31 .valueFrom"]),
         ("{name: A, value: \"\", valueFrom: {fieldRef: {fieldPath: status.podIP}}}", &[]),
-        ("{name: A, valueFrom: {}}", &["KF0109@21 .valueFrom"]),
+        ("{name: A, valueFrom: {}}", &["KF0120@21 .valueFrom"]),
         (
             "{name: A, valueFrom: {secretKeyRef: {name: s, key: k}, configMapKeyRef: {name: c, key: k}}}",
-            &["KF0109@21 .valueFrom"],
+            &["KF0120@21 .valueFrom"],
         ),
         (
             "{name: A, valueFrom: {secretKeyRef: {}}}",
-            &["KF0104@22 .valueFrom.secretKeyRef.key", "KF0104@22 .valueFrom.secretKeyRef.name"],
+            &["KF0115@22 .valueFrom.secretKeyRef.key", "KF0115@22 .valueFrom.secretKeyRef.name"],
         ),
         (
             "{name: A, valueFrom: {configMapKeyRef: {name: A_b, key: a/b}}}",
-            &["KF0106@46 .valueFrom.configMapKeyRef.name", "KF0109@56 .valueFrom.configMapKeyRef.key"],
+            &["KF0117@46 .valueFrom.configMapKeyRef.name", "KF0120@56 .valueFrom.configMapKeyRef.key"],
         ),
         ("{name: A, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: \"metadata.labels['a/b']\"}}}", &[]),
         (
             "{name: A, valueFrom: {fieldRef: {apiVersion: v2, fieldPath: spec.hostname}}}",
-            &["KF0109@45 .valueFrom.fieldRef.apiVersion", "KF0109@60 .valueFrom.fieldRef.fieldPath"],
+            &["KF0120@45 .valueFrom.fieldRef.apiVersion", "KF0120@60 .valueFrom.fieldRef.fieldPath"],
         ),
         ("{name: A, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}", &[]),
         (
             "{name: A, valueFrom: {resourceFieldRef: {resource: memory, divisor: x}}}",
-            &["KF0109@51 .valueFrom.resourceFieldRef.resource", "KF0107@68 .valueFrom.resourceFieldRef.divisor"],
+            &["KF0120@51 .valueFrom.resourceFieldRef.resource", "KF0118@68 .valueFrom.resourceFieldRef.divisor"],
         ),
         (
             "{name: A, valueFrom: {fileKeyRef: {volumeName: v, path: ../x}}}",
-            &["KF0104@22 .valueFrom.fileKeyRef.key", "KF0109@56 .valueFrom.fileKeyRef.path"],
+            &["KF0115@22 .valueFrom.fileKeyRef.key", "KF0120@56 .valueFrom.fileKeyRef.path"],
         ),
     ]);
-    assert_fields(&[("env: [{name: A, value: a}, {name: B}, {name: A}]", &["KF0114 5:48 spec.env[2].name"])]);
+    assert_fields(&[("env: [{name: A, value: a}, {name: B}, {name: A}]", &["KF0125 5:48 spec.env[2].name"])]);
 }
 
 #[test]
 fn checks_tolerations() {
-    let at = |column: usize, field: &str| format!("KF0112 5:{column} spec.tolerations[0]{field}");
+    let at = |column: usize, field: &str| format!("KF0123 5:{column} spec.tolerations[0]{field}");
     let cases: &[(&str, &[(usize, &str)])] = &[
         ("{operator: Exists}", &[]),
         ("{key: a/b, value: c, effect: NoExecute, tolerationSeconds: 5}", &[]),
@@ -105,16 +105,16 @@ fn checks_pod_metadata_and_placement() {
             "nodeSelector: {kubernetes.io/os: linux}\npodTemplate: {metadata: {labels: {a: b}, annotations: {c: d}}}",
             &[],
         ),
-        ("nodeSelector: {a/b: c d}", &["KF0110 5:23 spec.nodeSelector[\"a/b\"]"]),
+        ("nodeSelector: {a/b: c d}", &["KF0121 5:23 spec.nodeSelector[\"a/b\"]"]),
         (
             "podTemplate: {metadata: {labels: {kubefoundry.ai/model-source: x}}}",
-            &["KF0111 5:37 spec.podTemplate.metadata.labels[\"kubefoundry.ai/model-source\"]"],
+            &["KF0122 5:37 spec.podTemplate.metadata.labels[\"kubefoundry.ai/model-source\"]"],
         ),
         (
             "podTemplate: {metadata: {labels: {kubefoundry.ai/managed-by: x}, annotations: {kubefoundry.ai/selected-reason: z}}}",
             &[
-                "KF0111 5:37 spec.podTemplate.metadata.labels[\"kubefoundry.ai/managed-by\"]",
-                "KF0111 5:82 spec.podTemplate.metadata.annotations[\"kubefoundry.ai/selected-reason\"]",
+                "KF0122 5:37 spec.podTemplate.metadata.labels[\"kubefoundry.ai/managed-by\"]",
+                "KF0122 5:82 spec.podTemplate.metadata.annotations[\"kubefoundry.ai/selected-reason\"]",
             ],
         ),
     ]);
@@ -124,10 +124,10 @@ fn checks_pod_metadata_and_placement() {
 fn checks_secrets() {
     assert_fields(&[
         ("secrets: {huggingFaceToken: hf-token}\nimagePullSecrets: [{name: a}, {name: b.c}]", &[]),
-        ("secrets: {huggingFaceToken: hf_token}", &["KF0106 5:31 spec.secrets.huggingFaceToken"]),
+        ("secrets: {huggingFaceToken: hf_token}", &["KF0117 5:31 spec.secrets.huggingFaceToken"]),
         (
             "imagePullSecrets: [{}, {name: a}, {name: a}]",
-            &["KF0104 5:22 spec.imagePullSecrets[0].name", "KF0114 5:44 spec.imagePullSecrets[2].name"],
+            &["KF0115 5:22 spec.imagePullSecrets[0].name", "KF0125 5:44 spec.imagePullSecrets[2].name"],
         ),
     ]);
     assert_fixed(

@@ -29,21 +29,21 @@ fn checks_volumes() {
         ("{name: w, mountPath: /w, claimName: c}", &[]),
         ("{name: w, purpose: modelCache, size: 1Gi}", &[]),
         ("{name: w, purpose: modelCache, size: 100}", &[]),
-        ("{mountPath: /w, claimName: c}", &["KF0104@0 name"]),
-        ("{name: w, claimName: c}", &["KF0104@0 mountPath"]),
-        ("{name: w, purpose: modelCache}", &["KF0104@0 claimName"]),
-        ("{name: w, mountPath: w, claimName: c}", &["KF0113@21 mountPath"]),
-        ("{name: w, mountPath: /, claimName: c}", &["KF0113@21 mountPath"]),
-        ("{name: w, mountPath: /a/../b, claimName: c}", &["KF0113@21 mountPath"]),
-        ("{name: w, mountPath: \"/a:b\", claimName: c}", &["KF0113@21 mountPath"]),
-        ("{name: w, mountPath: /w, size: 0Gi}", &["KF0107@31 size"]),
-        ("{name: w, mountPath: /w, size: big}", &["KF0107@31 size"]),
+        ("{mountPath: /w, claimName: c}", &["KF0115@0 name"]),
+        ("{name: w, claimName: c}", &["KF0115@0 mountPath"]),
+        ("{name: w, purpose: modelCache}", &["KF0115@0 claimName"]),
+        ("{name: w, mountPath: w, claimName: c}", &["KF0124@21 mountPath"]),
+        ("{name: w, mountPath: /, claimName: c}", &["KF0124@21 mountPath"]),
+        ("{name: w, mountPath: /a/../b, claimName: c}", &["KF0124@21 mountPath"]),
+        ("{name: w, mountPath: \"/a:b\", claimName: c}", &["KF0124@21 mountPath"]),
+        ("{name: w, mountPath: /w, size: 0Gi}", &["KF0118@31 size"]),
+        ("{name: w, mountPath: /w, size: big}", &["KF0118@31 size"]),
         (
             "{name: w, mountPath: /w, claimName: c, storageClassName: \"\", accessMode: ReadWriteOnce}",
-            &["KF0113@39 storageClassName", "KF0113@61 accessMode"],
+            &["KF0124@39 storageClassName", "KF0124@61 accessMode"],
         ),
-        ("{name: w, mountPath: /w, claimName: c_d}", &["KF0106@36 claimName"]),
-        ("{name: w, purpose: weights}", &["KF0104@0 claimName", "KF0103@19 purpose"]),
+        ("{name: w, mountPath: /w, claimName: c_d}", &["KF0117@36 claimName"]),
+        ("{name: w, purpose: weights}", &["KF0115@0 claimName", "KF0114@19 purpose"]),
     ]);
     let text = document(&fields("{name: Data.1, mountPath: /w, claimName: c}"));
     assert_eq!(super::run(&text).1[0].fix, None);
@@ -57,18 +57,18 @@ fn checks_volumes() {
 fn checks_lists_of_volumes() {
     let nine: Vec<String> = (0..9).map(|index| format!("{{name: v{index}, mountPath: /v{index}, size: 1}}")).collect();
     assert_fields(&[
-        (&fields(&nine.join(", ")), &["KF0113 5:44 spec.model.storage.volumes"]),
+        (&fields(&nine.join(", ")), &["KF0124 5:44 spec.model.storage.volumes"]),
         (
             &fields("{name: a, mountPath: /w, claimName: c}, {name: a, mountPath: /w/, claimName: c}"),
-            &["KF0114 5:92 spec.model.storage.volumes[1].name", "KF0114 5:106 spec.model.storage.volumes[1].mountPath"],
+            &["KF0125 5:92 spec.model.storage.volumes[1].name", "KF0125 5:106 spec.model.storage.volumes[1].mountPath"],
         ),
         (
             &fields(
                 "{name: a, purpose: modelCache, size: 1, claimName: m-b}, {name: b, mountPath: /model-cache, size: 1}",
             ),
             &[
-                "KF0114 5:102 spec.model.storage.volumes[1].claimName",
-                "KF0114 5:123 spec.model.storage.volumes[1].mountPath",
+                "KF0125 5:102 spec.model.storage.volumes[1].claimName",
+                "KF0125 5:123 spec.model.storage.volumes[1].mountPath",
             ],
         ),
     ]);

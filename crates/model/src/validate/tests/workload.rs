@@ -15,14 +15,14 @@ fn disaggregated(prefill: &str, decode: &str, rest: &str) -> String {
 fn requires_gpus_for_gpu_engines() {
     for engine in ["vllm", "sglang", "trtllm"] {
         assert_fields(&[
-            (&format!("engine: {{type: {engine}}}"), &["KF0201 4:1 spec.resources.gpu.count"]),
+            (&format!("engine: {{type: {engine}}}"), &["KF0202 4:1 spec.resources.gpu.count"]),
             (
                 &format!("engine: {{type: {engine}}}\nresources: {{memory: 1Gi}}"),
-                &["KF0201 6:3 spec.resources.gpu.count"],
+                &["KF0202 6:3 spec.resources.gpu.count"],
             ),
             (
                 &format!("engine: {{type: {engine}}}\nresources: {{gpu: {{count: 0}}}}"),
-                &["KF0201 6:28 spec.resources.gpu.count"],
+                &["KF0202 6:28 spec.resources.gpu.count"],
             ),
             (&format!("engine: {{type: {engine}}}\nresources: {{gpu: {{count: 1}}}}"), &[]),
         ]);
@@ -33,20 +33,20 @@ fn requires_gpus_for_gpu_engines() {
 #[test]
 fn checks_counts_and_quantities() {
     assert_fields(&[
-        ("engine: {type: vllm}\nresources: {gpu: {count: -1}}", &["KF0105 6:28 spec.resources.gpu.count"]),
-        ("scaling: {replicas: -1}", &["KF0105 5:23 spec.scaling.replicas"]),
+        ("engine: {type: vllm}\nresources: {gpu: {count: -1}}", &["KF0116 6:28 spec.resources.gpu.count"]),
+        ("scaling: {replicas: -1}", &["KF0116 5:23 spec.scaling.replicas"]),
         ("scaling: {replicas: 0}", &[]),
         (
             "resources: {memory: 64GB, cpu: \"0\"}",
-            &["KF0107 5:23 spec.resources.memory", "KF0107 5:34 spec.resources.cpu"],
+            &["KF0118 5:23 spec.resources.memory", "KF0118 5:34 spec.resources.cpu"],
         ),
-        ("resources: {gpu: {count: 1, type: nvidia}}", &["KF0106 5:37 spec.resources.gpu.type"]),
+        ("resources: {gpu: {count: 1, type: nvidia}}", &["KF0117 5:37 spec.resources.gpu.type"]),
         (
             &disaggregated("{replicas: -2, gpu: {count: -3}, memory: -1Gi}", ROLE, ""),
             &[
-                "KF0105 8:25 spec.scaling.prefill.replicas",
-                "KF0105 8:42 spec.scaling.prefill.gpu.count",
-                "KF0107 8:55 spec.scaling.prefill.memory",
+                "KF0116 8:25 spec.scaling.prefill.replicas",
+                "KF0116 8:42 spec.scaling.prefill.gpu.count",
+                "KF0118 8:55 spec.scaling.prefill.memory",
             ],
         ),
     ]);
@@ -58,18 +58,18 @@ fn checks_counts_and_quantities() {
 fn requires_both_roles_in_disaggregated_mode() {
     assert_fields(&[
         (&disaggregated(ROLE, ROLE, ""), &[]),
-        ("engine: {type: vllm}\nserving: {mode: disaggregated}", &["KF0203 4:1 spec.scaling"]),
-        (&disaggregated(ROLE, "", ""), &["KF0203 7:3 spec.scaling"]),
+        ("engine: {type: vllm}\nserving: {mode: disaggregated}", &["KF0204 4:1 spec.scaling"]),
+        (&disaggregated(ROLE, "", ""), &["KF0204 7:3 spec.scaling"]),
         (
             &disaggregated("{}", "{gpu: {}, memory: \"\"}", ""),
             &[
-                "KF0204 8:5 spec.scaling.prefill.gpu.count",
-                "KF0230 8:5 spec.scaling.prefill.memory",
-                "KF0204 9:14 spec.scaling.decode.gpu.count",
-                "KF0230 9:31 spec.scaling.decode.memory",
+                "KF0205 8:5 spec.scaling.prefill.gpu.count",
+                "KF0231 8:5 spec.scaling.prefill.memory",
+                "KF0205 9:14 spec.scaling.decode.gpu.count",
+                "KF0231 9:31 spec.scaling.decode.memory",
             ],
         ),
-        (&disaggregated("{gpu: {count: 0}, memory: 1Gi}", ROLE, ""), &["KF0201 8:28 spec.scaling.prefill.gpu.count"]),
+        (&disaggregated("{gpu: {count: 0}, memory: 1Gi}", ROLE, ""), &["KF0202 8:28 spec.scaling.prefill.gpu.count"]),
         (
             "serving: {mode: disaggregated}\nscaling: {prefill: {gpu: {count: 0}, memory: 1Gi}, decode: {gpu: {count: 0}, memory: 1Gi}}",
             &[],
@@ -83,12 +83,12 @@ fn refuses_resources_in_disaggregated_mode() {
         (
             &disaggregated(ROLE, ROLE, "resources: {gpu: {count: 1}, memory: 1Gi, cpu: \"4\"}"),
             &[
-                "KF0202 10:15 spec.resources.gpu",
-                "KF0205 10:32 spec.resources.memory",
-                "KF0205 10:45 spec.resources.cpu",
+                "KF0203 10:15 spec.resources.gpu",
+                "KF0206 10:32 spec.resources.memory",
+                "KF0206 10:45 spec.resources.cpu",
             ],
         ),
-        (&disaggregated(ROLE, ROLE, "resources: {gpu: {}}"), &["KF0202 10:15 spec.resources.gpu"]),
+        (&disaggregated(ROLE, ROLE, "resources: {gpu: {}}"), &["KF0203 10:15 spec.resources.gpu"]),
     ]);
 }
 
@@ -97,11 +97,11 @@ fn ignores_scaling_of_the_other_mode() {
     assert_fields(&[
         (
             "scaling: {prefill: {replicas: 1}, decode: {}}",
-            &["KF0210 5:13 spec.scaling.prefill", "KF0210 5:37 spec.scaling.decode"],
+            &["KF0211 5:13 spec.scaling.prefill", "KF0211 5:37 spec.scaling.decode"],
         ),
         (
             "engine: {type: vllm}\nserving: {mode: disaggregated}\nscaling: {replicas: 2, prefill: {gpu: {count: 1}, memory: 1Gi}, decode: {gpu: {count: 1}, memory: 1Gi}}",
-            &["KF0210 7:13 spec.scaling.replicas"],
+            &["KF0211 7:13 spec.scaling.replicas"],
         ),
         // The default, which the CRD of this group writes into every object.
         (
@@ -117,8 +117,8 @@ fn requires_one_gpu_vendor() {
     assert_fields(&[
         (&disaggregated(&role("nvidia.com/mig-1g.10gb"), ROLE, ""), &[]),
         (&disaggregated(&role("amd.com/gpu"), &role("amd.com/gpu"), ""), &[]),
-        (&disaggregated(ROLE, &role("amd.com/gpu"), ""), &["KF0211 9:36 spec.scaling.decode.gpu.type"]),
-        (&disaggregated(&role("gpu.intel.com/xe"), ROLE, ""), &["KF0211 8:37 spec.scaling.prefill.gpu.type"]),
+        (&disaggregated(ROLE, &role("amd.com/gpu"), ""), &["KF0212 9:36 spec.scaling.decode.gpu.type"]),
+        (&disaggregated(&role("gpu.intel.com/xe"), ROLE, ""), &["KF0212 8:37 spec.scaling.prefill.gpu.type"]),
     ]);
 }
 

@@ -186,8 +186,8 @@ fn reports_every_error_with_field_and_code() {
     let response = validate(phi(invalid_spec()), Value::Null);
     assert_eq!(
         refusal_message(&response),
-        "spec.model.id: model.id is required when source is huggingface [KF0207]\n\
-         spec.resources.gpu.count: vLLM engine requires GPU (set resources.gpu.count > 0) [KF0201]"
+        "spec.model.id: model.id is required when source is huggingface [KF0208]\n\
+         spec.resources.gpu.count: vLLM engine requires GPU (set resources.gpu.count > 0) [KF0202]"
     );
     assert_eq!((&response["status"]["code"], &response["status"]["reason"]), (&json!(422), &json!("Invalid")));
     let causes = response["status"]["details"]["causes"].as_array().unwrap();
