@@ -23,8 +23,8 @@ CACHE = pathlib.Path(os.environ.get("KUBEFOUNDRY_CACHE") or pathlib.Path.home() 
 LANES = {"build": (1, 10), "run": (1, 5), "wait": (2, 0), "alone": (1, 0)}
 KEYS = {"about", "run", "needs", "lane", "quick", "files", "crates", "packaged", "units", "cpu"}
 # Cargo gives every unit a suffix for its files; the probes of build scripts have none.
-WRAPPER = """#!/bin/sh
-# Notes each unit that cargo compiles.
+WRAPPER = """#!/usr/bin/env bash
+# Notes each unit that cargo compiles. Not every shell passes on variables with a hyphen, as cargo names those of programs.
 case " $* " in *" extra-filename="* | *" -Cextra-filename="*) echo "${CARGO_PKG_NAME-}" >>"$KUBEFOUNDRY_UNITS" ;; esac
 exec "$@"
 """

@@ -136,6 +136,13 @@ pub(crate) enum Command {
     /// Print man pages
     #[command(after_help = MAN_EXAMPLES)]
     Man(Deferred<ManArgs>),
+    /// Install the operator in a cluster, which a program of its own does
+    #[command(hide = true)]
+    Controller {
+        /// What to do: the command of the operator's program
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Give up the rights of this process, and become another program. Our own program starts itself in this way.
     #[command(name = confinement::COMMAND, hide = true)]
     Confined(Deferred<ConfinedArgs>),

@@ -52,6 +52,10 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Function => Ok(ExitStatus::from_function(kubefoundry_krm::serve())),
         Command::Completions(Deferred(args)) => completions::run(args),
         Command::Man(Deferred(args)) => man::run(args),
+        Command::Controller { words } => {
+            console::note(&name_command_of_operator(words));
+            Ok(ExitStatus::Failure)
+        }
         Command::Confined(Deferred(args)) => Ok(match confinement::run(args) {
             NotStarted::NotIsolated => ExitStatus::NotIsolated,
             error @ NotStarted::Failed(..) => {
@@ -60,6 +64,13 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
             }
         }),
     }
+}
+
+/// Returns what to run instead of `controller install`, which the specification names: this program has no client of a cluster.
+fn name_command_of_operator(words: &[String]) -> String {
+    let known = ["install", "upgrade", "uninstall", "manifests"];
+    let command = words.first().and_then(|word| known.iter().find(|known| *known == word)).unwrap_or(&known[0]);
+    format!("kubefoundry: the operator is a program of its own; run `kubefoundry-operator {command}`\n")
 }
 
 /// Prints a usage error, or the help or version that the user requested, and returns the exit code.

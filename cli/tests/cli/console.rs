@@ -254,3 +254,18 @@ fn usage_of_the_kubectl_plugin_names_kubectl() {
         assert!(text.contains(usage), "{arguments:?}: {text}");
     }
 }
+
+/// The command of the specification is another program's, whose name the user learns.
+#[test]
+fn the_command_that_installs_the_operator_is_named() {
+    for (arguments, command) in [
+        (&["controller", "install"][..], "install"),
+        (&["controller", "install", "--roles", "core"], "install"),
+        (&["controller", "uninstall"], "uninstall"),
+        (&["controller"], "install"),
+    ] {
+        let ran = Sandbox::new().run(arguments).exits(2);
+        let says = format!("kubefoundry: the operator is a program of its own; run `kubefoundry-operator {command}`\n");
+        assert_eq!((ran.out.as_str(), ran.err), ("", says), "{arguments:?}");
+    }
+}
