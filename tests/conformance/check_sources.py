@@ -109,12 +109,13 @@ def judge_release(files):
 
 def judge_installs(path, text):
     """Yields each `cargo install` that can bring another program tomorrow."""
-    for command in re.findall(r"^(?! *#).*\b(?:cargo install|cargo-tool)\b.*", text.replace("\\\n", " "), re.MULTILINE):
-        # It retries without the lock file where a mirror lacks a version, except for a release. Its callers name the version.
+    for command in re.findall(r"^(?! *#).*\bcargo install\b.*", text.replace("\\\n", " "), re.MULTILINE):
         if path == ".ci/cargo-tool":
-            is_fixed = "if ! install --locked" in text
+            # It retries without the lock file where a mirror lacks a version, except for a release.
+            packages = re.findall(r"\bpackage=(\S+)", text)
+            is_fixed = "if ! install --locked" in text and all(re.search(r"\w@[$\d]", package) for package in packages)
         else:
-            is_fixed = ("--locked" in command or "cargo-tool" in command) and re.search(r"--path|--version|\w@[$\d]", command)
+            is_fixed = "--locked" in command and re.search(r"--path|--version|\w@[$\d]", command)
         if not is_fixed:
             yield f"{path}: `cargo install` without a version and `--locked`: {command.strip()}"
 
@@ -184,7 +185,7 @@ WRONG = [
     (RELEASE, "bash .ci/deny --strict", "bash .ci/deny", "does not need `bash .ci/deny --strict`"),
     (RELEASE, "[ci, version, sources]", "[ci, version]", "does not need `bash .ci/workflows --release`"),
     (".github/workflows/advisories.yml", "schedule:", "push:", "no scheduled workflow"),
-    (".ci/site", "mdbook@0", "mdbook", ".ci/site: `cargo install` without"),
+    (".ci/cargo-tool", "mdbook@0", "mdbook", ".ci/cargo-tool: `cargo install` without"),
     (".ci/cargo-tool", "if ! install --locked", "if ! install", ".ci/cargo-tool: `cargo install` without"),
     (".github/dependabot.yml", "/web]", "/site]", "/web is not watched for npm"),
     (".github/dependabot.yml", "/cli, ", "/krm, ", "/krm has nothing of pip"),
