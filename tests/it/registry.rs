@@ -53,7 +53,7 @@ fn codes_belong_to_their_area() {
         }
     }
     for code in registry::codes().filter(|code| !blocks.contains(&code.id[..4])) {
-        assert!(code.id.starts_with("KF0"), "{} belongs to nobody", code.id);
+        assert!(code.id.starts_with("KF0"), "{} has no owner", code.id);
         let owner = owners.keys().find(|owner| code.name.starts_with(&format!("{owner}-")));
         assert!(owner.is_none(), "{} {} is in a shared area", code.id, code.name);
     }
