@@ -58,7 +58,7 @@ fn rejects_an_unknown_code() {
     for (given, expected) in [
         ("KF0199", "kubefoundry: KF0199 is not a diagnostic code; expected one of KF0101 to KF0128\n"),
         ("KF9999", "kubefoundry: KF9999 is not a diagnostic code; expected a code such as KF0113\n"),
-        ("kf102", "kubefoundry: kf102 is not a diagnostic code; did you mean KF0113 (unknown-field)?\n"),
+        ("kf102", "kubefoundry: kf102 is not a diagnostic code; did you mean KF0102 (duplicate-key)?\n"),
         (
             "models",
             "kubefoundry: models is neither a file, a directory nor a diagnostic code; expected a path, a code such as \

