@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::upstream::crd;
-use crate::common::{case_folders, compile_all, read_case};
+use crate::common::{case_folders, compile_all, compile_case, read_case};
 use kubefoundry_actor::wire::AsyncActorSpec;
 use kubefoundry_actor::{API_VERSION, KIND};
 use kubefoundry_composition::BUILTIN;
@@ -43,7 +43,7 @@ fn actors() -> Vec<(String, bool, Value)> {
     let mut actors = Vec::new();
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let fine = !compile_all(&sources).has_errors();
+        let fine = !compile_case(&folder).has_errors();
         for (_, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
             for document in yaml::parse(&source.text, &yaml::Limits::default()).documents {
                 let object = document.root.to_json();

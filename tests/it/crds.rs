@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::upstream::{dump, newest, newest_dump};
-use crate::common::{case_folders, compile_all, read_case};
+use crate::common::{case_folders, compile_all, compile_case, read_case};
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_crd::upstream;
@@ -20,11 +20,11 @@ fn rendered() -> Vec<(PathBuf, Vec<Value>)> {
     let mut rendered = Vec::new();
     // A case with its own CRDs tests those.
     for folder in case_folders().into_iter().filter(|folder| !folder.join("crds").exists()) {
-        let compilation = compile_all(&read_case(&folder));
+        let compilation = compile_case(&folder);
         if compilation.has_errors() {
             continue;
         }
-        let made = compilation.outputs.into_iter().filter(|output| output.role != OutputRole::PassedOn);
+        let made = compilation.outputs.iter().cloned().filter(|output| output.role != OutputRole::PassedOn);
         let of_a_crd = made.filter(|output| {
             let (group, kind) = (&*output.identity.group, &*output.identity.kind);
             // There are no skeletons for built-in kinds, other kinds to which actors bind, and queues.
@@ -64,7 +64,7 @@ fn examples_render_the_same_with_the_newest_crds() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     for folder in case_folders().into_iter().filter(|folder| folder.starts_with(&examples)) {
         let mut sources = read_case(&folder);
-        let plain = compile_all(&sources);
+        let plain = compile_case(&folder);
         for (_, source) in dump.iter() {
             sources.add_for(Purpose::Crds, source.name.clone(), source.text.clone());
         }

@@ -273,7 +273,7 @@ fn applies(field: &str, mode: &str) -> bool {
 fn findings_of_cases() -> Vec<(String, Diagnostic)> {
     let mut said = Vec::new();
     for folder in crate::common::case_folders() {
-        let compilation = crate::common::compile_all(&crate::common::read_case(&folder));
+        let compilation = crate::common::compile_case(&folder);
         for decision in &compilation.decisions {
             let Some(provider) = decision.provider() else { continue };
             let of_it = compilation.diagnostics.iter().filter(|found| found.object.as_ref() == Some(&decision.object));

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::common::{case_folders, compile_all, diagnostics, output, read_case};
+use crate::common::{case_folders, compile_all, compile_case, diagnostics, output, read_case};
+use kubefoundry_compiler::Compilation;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;
 
@@ -11,7 +12,7 @@ use kubefoundry_yaml as yaml;
 fn cases_render_as_recorded() {
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let compilation = compile_all(&sources);
+        let compilation = compile_case(&folder);
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path(&folder);
         settings.set_prepend_module_to_snapshot(false);
@@ -42,7 +43,7 @@ fn cases_begin_with_a_comment() {
 fn rendering_twice_gives_the_same() {
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let (first, second) = (compile_all(&sources), compile_all(&sources));
+        let (first, second) = (compile_case(&folder), compile_all(&sources));
         assert_eq!(output(&first), output(&second), "{}", name(&folder));
         assert_eq!(diagnostics(&first, &sources), diagnostics(&second, &sources), "{}", name(&folder));
     }
@@ -52,7 +53,7 @@ fn rendering_twice_gives_the_same() {
 #[test]
 fn output_reads_back_as_the_same_objects() {
     for folder in case_folders() {
-        let compilation = compile_all(&read_case(&folder));
+        let compilation = compile_case(&folder);
         let text = output(&compilation);
         let parsed = yaml::parse(&text, &yaml::Limits::default());
         assert!(parsed.failure.is_none(), "{}: {:?}", name(&folder), parsed.failure);
@@ -89,13 +90,12 @@ fn document_order_changes_only_the_order() {
                 reversed.set_subject(id, subject);
             }
         }
-        let objects = |sources: &SourceSet| {
-            let compilation = compile_all(sources);
+        let objects = |compilation: &Compilation| {
             let mut objects: Vec<String> = compilation.outputs.iter().map(|output| output.object.to_string()).collect();
             objects.sort();
             (objects, compilation.diagnostics.len())
         };
-        assert_eq!(objects(&sources), objects(&reversed), "{}", name(&folder));
+        assert_eq!(objects(&compile_case(&folder)), objects(&compile_all(&reversed)), "{}", name(&folder));
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::common::generated::documents;
-use crate::common::{case_folders, folders_in, migrated, read_case};
+use crate::common::{case_folders, compile_case, folders_in, migrated, read_case};
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_composition::{BUILTIN, PROVIDERS};
 use kubefoundry_convert::migrate::{GroupMigration, ProviderMigration, migrate_to_group, migrate_to_provider};
@@ -76,12 +76,17 @@ fn cases_move_to_the_other_groups() {
     let mut count = 0;
     for folder in case_folders() {
         let sources = read_case(&folder);
-        if compile(&BUILTIN, &sources, Thoroughness::Needed).has_errors() {
+        if compile_case(&folder).has_errors() {
             continue;
         }
         for target in API_GROUPS {
             let regrouping = migrate_to_group(&BUILTIN, &sources, target);
             if regrouping.has_errors() {
+                continue;
+            }
+            count += 1;
+            // What is of the group already stays as it is, so that a second move would be the first.
+            if regrouping.texts.is_empty() {
                 continue;
             }
             let mut moved = sources.clone();
@@ -90,7 +95,6 @@ fn cases_move_to_the_other_groups() {
             }
             let again = migrate_to_group(&BUILTIN, &moved, target);
             assert!(again.texts.is_empty(), "{}: {}", folder.display(), texts(&again));
-            count += 1;
         }
     }
     assert!(count > 300, "{count}");

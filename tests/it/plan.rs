@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::common::generated::documents;
 use crate::common::start::STARTS;
 use crate::common::upstream::{TransitionRule, dump, newest};
-use crate::common::{case_folders, compile_all, read_case};
+use crate::common::{case_folders, compile_case, read_case};
 use kubefoundry_analysis::plan::{Action, Applier, ChangeClass, Plan, PlanInput, plan};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{Compilation, Engine, InputValues, YamlText, compile_as};
@@ -86,7 +86,7 @@ fn a_document_alone_renders_as_in_its_run() {
     let mut count = 0;
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let compilation = compile_all(&sources);
+        let compilation = compile_case(&folder);
         // The additions of an actor do not belong to the model.
         if compilation.has_errors() || sources.iter().any(|(_, source)| source.text.contains("kind: AsyncActor")) {
             continue;
@@ -297,14 +297,14 @@ fn paths(value: &Value, at: &FieldPath, out: &mut Vec<FieldPath>) {
 fn rendered() -> Vec<(&'static [Behavior], Value)> {
     let mut all = Vec::new();
     for folder in case_folders() {
-        let compilation = compile_all(&read_case(&folder));
+        let compilation = compile_case(&folder);
         if compilation.has_errors() {
             continue;
         }
-        for output in compilation.outputs.into_iter().filter(kubefoundry_compiler::Output::is_generated) {
+        for output in compilation.outputs.iter().filter(|output| output.is_generated()) {
             let provider = compilation.decisions[output.decision].provider();
             let Some(provider) = PROVIDERS.iter().find(|it| Some(it.name()) == provider) else { continue };
-            all.push((provider.info().behaviors, output.object));
+            all.push((provider.info().behaviors, output.object.clone()));
         }
     }
     all

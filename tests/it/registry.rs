@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{cells, engine_of, testing};
-use crate::common::{case_folders, compile_all, read_case};
+use crate::common::{case_folders, compile_case};
 use kubefoundry::registry;
 use kubefoundry_cel as cel;
 use kubefoundry_compiler::{Thoroughness, compile};
@@ -64,7 +64,7 @@ fn codes_belong_to_their_area() {
 fn every_code_has_a_golden() {
     let mut shown = BTreeSet::new();
     for folder in case_folders() {
-        shown.extend(compile_all(&read_case(&folder)).diagnostics.iter().map(|diagnostic| diagnostic.code.id));
+        shown.extend(compile_case(&folder).diagnostics.iter().map(|diagnostic| diagnostic.code.id));
     }
     shown.extend(crate::common::found_by_commands().iter().map(|diagnostic| diagnostic.code.id));
     let missing: Vec<String> = registry::codes()
@@ -388,11 +388,11 @@ fn a_deployment_without_provider_is_reported() {
 fn every_supported_cell_has_a_golden() {
     let mut shown: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for folder in case_folders() {
-        let compilation = compile_all(&read_case(&folder));
+        let compilation = compile_case(&folder);
         if compilation.has_errors() {
             continue;
         }
-        for decision in compilation.decisions {
+        for decision in &compilation.decisions {
             let value = |path: &str| {
                 let field = decision.fields.iter().find(|field| field.path == path);
                 field.map(|field| field.value.trim_matches('"').to_owned()).unwrap_or_default()

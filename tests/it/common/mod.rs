@@ -10,8 +10,10 @@ pub(crate) mod rust_source;
 pub(crate) mod start;
 pub(crate) mod upstream;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_composition::{BUILTIN, PROVIDERS};
@@ -89,6 +91,13 @@ pub(crate) fn texts(folder: &Path) -> Vec<(String, Vec<u8>)> {
 /// Compiles with every check, so that a case shows all findings.
 pub(crate) fn compile_all(sources: &SourceSet) -> Compilation {
     compile(&BUILTIN, sources, Thoroughness::Everything)
+}
+
+/// Returns what a case compiles to. Many tests ask for all cases, and each case is compiled once.
+pub(crate) fn compile_case(folder: &Path) -> Arc<Compilation> {
+    static COMPILED: Mutex<BTreeMap<PathBuf, Arc<OnceLock<Arc<Compilation>>>>> = Mutex::new(BTreeMap::new());
+    let cell = Arc::clone(COMPILED.lock().unwrap().entry(folder.to_owned()).or_default());
+    Arc::clone(cell.get_or_init(|| Arc::new(compile_all(&read_case(folder)))))
 }
 
 /// Returns what `render` prints: the objects as a YAML stream, or nothing if there is an error.

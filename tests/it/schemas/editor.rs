@@ -14,7 +14,7 @@ use kubefoundry_yaml as yaml;
 use serde_json::{Map, Value, json};
 
 use super::{kind_of, schema_file};
-use crate::common::{case_folders, compile_all, read_case};
+use crate::common::{case_folders, compile_all, compile_case, read_case};
 
 /// The schemas, by kind; `""` is the schema for any document.
 static SCHEMAS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
@@ -69,7 +69,7 @@ fn valid_documents_are_not_marked() {
     let mut accepted = 0;
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let compilation = compile_all(&sources);
+        let compilation = compile_case(&folder);
         let warned = compilation.diagnostics.iter().any(|found| matches!(found.code.name, "override-unknown"));
         if compilation.has_errors() || warned || is_patched(&sources) {
             continue;
@@ -99,7 +99,7 @@ fn mistakes_of_shape_are_marked() {
     for folder in case_folders() {
         let sources = read_case(&folder);
         for (purpose, mut shapes) in [(Purpose::Input, Vec::new()), (Purpose::Options, Vec::new())] {
-            for found in &compile_all(&sources).diagnostics {
+            for found in &compile_case(&folder).diagnostics {
                 let in_file =
                     |location: &kubefoundry_diagnostics::Location| sources.get(location.source).purpose == purpose;
                 let shape = matches!(found.code.id, "KF0112" | "KF0113" | "KF0114" | "KF0116" | "KF0601");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::crd::{CRDS, Refusal};
 use super::{documents, kind_of, schema_file};
-use crate::common::{case_folders, compile_all, read_case};
+use crate::common::{case_folders, compile_all, compile_case, read_case};
 
 /// Returns the refusals of a cluster for the objects of our kinds in a text.
 fn refusals(text: &str) -> Vec<Refusal> {
@@ -48,7 +48,7 @@ fn cases_are_accepted_or_refused_alike() {
     let mut accepted = 0;
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let compilation = compile_all(&sources);
+        let compilation = compile_case(&folder);
         // A cluster never sees a patch.
         if sources.iter().any(|(_, source)| source.text.contains("kind: Kustomization")) {
             continue;
@@ -207,7 +207,7 @@ fn defaults_change_nothing() {
             }
             defaulted.add_for(source.purpose, source.name.clone(), yaml::to_yaml_stream(&objects));
         }
-        let (before, after) = (compile_all(&sources), compile_all(&defaulted));
+        let (before, after) = (compile_case(&folder), compile_all(&defaulted));
         // A case with errors has no output to compare.
         if before.has_errors() {
             continue;
