@@ -26,8 +26,8 @@ def run(script, cwd, **environment):
     return ran.stdout
 
 
-def runs(folder, expected):
-    for program in PROGRAMS:
+def runs(folder, expected, programs):
+    for program in programs:
         said = run(f"{folder / program} --version", folder)
         assert said == f"{program} {expected}\n", said
     assert "complete" in run(f"{folder / 'kubefoundry'} completions bash", folder)
@@ -37,7 +37,15 @@ def from_source(commands, version, temporary):
     # The profile of `cargo test`, whose dependencies are built already. The release build is that of .ci/package.
     commands = commands.replace("cargo install", "cargo install --debug")
     run(commands, ROOT, CARGO_INSTALL_ROOT=str(temporary / "cargo"))
-    runs(temporary / "cargo/bin", version)
+    runs(temporary / "cargo/bin", version, PROGRAMS[:1])
+
+
+def as_function(commands, version, temporary):
+    """Adds the other name to the program that cargo has installed, which is the first with this name on the PATH."""
+    home = temporary / "home-of-the-function"
+    (home / ".local/bin").mkdir(parents=True)
+    said = run(commands, temporary, HOME=str(home), PATH=f"{home / '.local/bin'}:{temporary / 'cargo/bin'}:/usr/bin:/bin")
+    assert said == f"kubefoundry-fn {version}\n", said
 
 
 def from_archive(commands, binaries, version, temporary):
@@ -52,7 +60,7 @@ def from_archive(commands, binaries, version, temporary):
     sums = {archive.name: hashlib.sha256(archive.read_bytes()).hexdigest(), f"kubefoundry-{version}.cdx.json": "0" * 64}
     (archive.parent / "SHA256SUMS").write_text("".join(f"{digest}  {file}\n" for file, digest in sums.items()))
     run(commands, archive.parent, HOME=str(temporary / "home"))
-    runs(temporary / "home/.local/bin", version)
+    runs(temporary / "home/.local/bin", version, PROGRAMS)
     assert (temporary / "home/.local/share/man/man1/kubefoundry-lint.1").exists()
 
 
@@ -82,9 +90,10 @@ def main(binaries):
     with tempfile.TemporaryDirectory() as temporary:
         temporary = pathlib.Path(temporary)
         from_source(commands_below(page, "From source"), version, temporary)
+        as_function(commands_below(page, "As a KRM function"), version, temporary)
         from_archive(commands_below(page, "Release archives"), binaries, version, temporary)
         as_plugin(commands_below(page, "As a kubectl plugin"), temporary)
-    print("docs/install.md: its commands install programs that run, from source, from an archive and as a plugin of kubectl")
+    print("docs/install.md: its commands install programs that run, from source, as a function, from an archive and as a plugin of kubectl")
 
 
 if __name__ == "__main__":
