@@ -69,6 +69,9 @@ class Repository:
 
     def run(self, *command):
         environment = {**os.environ, "KUBEFOUNDRY_CACHE": str(self.folder / "target/cache")}
+        # This test is a step itself, whose compiler is counted.
+        for name in ("CARGO_TARGET_DIR", "RUSTC_WRAPPER"):
+            environment.pop(name, None)
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
     def steps(self, *arguments, status=0):
@@ -104,7 +107,7 @@ def check_order_and_reuse(folder):
     assert repository.steps("packed", "proof")[0] == ["proof", "packed"]
     assert repository.steps("none", status=2)[0] == []
     assert repository.steps("--record")[0] == whole
-    assert "units" not in tomllib.loads((repository.folder / ".ci/steps.toml").read_text())["last"]
+    assert tomllib.loads((repository.folder / ".ci/steps.toml").read_text())["last"]["units"] == 0
 
 
 def check_failures(folder):
