@@ -85,7 +85,7 @@ def closure_of(crates):
 
 def hash_files(step):
     """Returns a hash of the contents of all files that the step declares, and of what the step does."""
-    patterns = [*step.files, ".ci/" + step.name, ".ci/graph.py"]
+    patterns = [*step.files, ".ci/" + step.name]
     if step.crates:
         patterns += [*closure_of(step.crates), "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo/**"]
     listed = output_of("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *(f":(glob){each}" for each in patterns))
