@@ -80,8 +80,11 @@ fn type_of(shape: &Shape, path: Option<&str>) -> Type {
 }
 
 fn field_type(field: &FieldShape, parent: Option<&str>) -> FieldType {
-    let path = parent.map(|parent| format!("{parent}.{}", field.key).trim_start_matches('.').to_owned());
-    let is_bound = field.facets.required || path.as_deref().is_some_and(is_always_bound);
+    let path =
+        parent.map(|parent| if parent.is_empty() { field.key.to_owned() } else { format!("{parent}.{}", field.key) });
+    // Nothing is always bound in what is not: every run builds this type, and most fields are there.
+    let path = path.filter(|path| is_always_bound(path));
+    let is_bound = field.facets.required || path.is_some();
     FieldType { name: field.key, ty: type_of(&field.full_shape(), path.as_deref()), optional: !is_bound }
 }
 
