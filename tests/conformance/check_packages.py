@@ -129,7 +129,7 @@ def archives(release):
             release.renders(root.run("/kubefoundry", "render", "/example"))
             # The plugin of Argo CD reads the directory in which it is started.
             release.renders(root.run("/kubefoundry", "argocd", "generate"))
-            release.functions(root.run("/kubefoundry-fn", input=RESOURCE_LIST))
+            release.functions(root.run("/kubefoundry", "fn", input=RESOURCE_LIST))
             has_operator = architecture in release.built_for("kubefoundry-operator")
             assert (root.directory / "kubefoundry-operator").exists() == has_operator
             if has_operator:

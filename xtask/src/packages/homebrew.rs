@@ -41,6 +41,7 @@ pub(super) fn formula(description: &Description, archives: &[Archive]) -> String
   def install
     bin.install Dir["{name}*"]
     bin.install_symlink "{name}" => "kubectl-{name}"
+    bin.install_symlink "{name}" => "{name}-fn"
     man1.install Dir["man/*.1"]
     bash_completion.install "completions/{name}.bash" => "{name}"
     zsh_completion.install "completions/_{name}"
