@@ -24,7 +24,7 @@ fn rendered() -> Vec<(PathBuf, Vec<Value>)> {
         if compilation.has_errors() {
             continue;
         }
-        let made = compilation.outputs.iter().cloned().filter(|output| output.role != OutputRole::PassedOn);
+        let made = compilation.outputs.iter().filter(|output| output.role != OutputRole::PassedOn);
         let of_a_crd = made.filter(|output| {
             let (group, kind) = (&*output.identity.group, &*output.identity.kind);
             // There are no skeletons for built-in kinds, other kinds to which actors bind, and queues.
@@ -32,7 +32,7 @@ fn rendered() -> Vec<(PathBuf, Vec<Value>)> {
             let is_bound_only = group.starts_with("serving.") || kind == "RayCluster";
             group.contains('.') && !group.ends_with(".k8s.io") && !is_bound_only && !is_queue
         });
-        rendered.push((folder, of_a_crd.map(|output| output.object).collect()));
+        rendered.push((folder, of_a_crd.map(|output| output.object.clone()).collect()));
     }
     rendered
 }

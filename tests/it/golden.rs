@@ -19,8 +19,8 @@ fn cases_render_as_recorded() {
         settings.set_omit_expression(true);
         settings.remove_description();
         settings.bind(|| {
-            insta::assert_snapshot!("output", output(&compilation));
-            insta::assert_snapshot!("diagnostics", diagnostics(&compilation, &sources));
+            insta::assert_snapshot!("output", output(compilation));
+            insta::assert_snapshot!("diagnostics", diagnostics(compilation, &sources));
         });
     }
 }
@@ -44,8 +44,8 @@ fn rendering_twice_gives_the_same() {
     for folder in case_folders() {
         let sources = read_case(&folder);
         let (first, second) = (compile_case(&folder), compile_all(&sources));
-        assert_eq!(output(&first), output(&second), "{}", name(&folder));
-        assert_eq!(diagnostics(&first, &sources), diagnostics(&second, &sources), "{}", name(&folder));
+        assert_eq!(output(first), output(&second), "{}", name(&folder));
+        assert_eq!(diagnostics(first, &sources), diagnostics(&second, &sources), "{}", name(&folder));
     }
 }
 
@@ -54,7 +54,7 @@ fn rendering_twice_gives_the_same() {
 fn output_reads_back_as_the_same_objects() {
     for folder in case_folders() {
         let compilation = compile_case(&folder);
-        let text = output(&compilation);
+        let text = output(compilation);
         let parsed = yaml::parse(&text, &yaml::Limits::default());
         assert!(parsed.failure.is_none(), "{}: {:?}", name(&folder), parsed.failure);
         if compilation.has_errors() {
@@ -95,7 +95,7 @@ fn document_order_changes_only_the_order() {
             objects.sort();
             (objects, compilation.diagnostics.len())
         };
-        assert_eq!(objects(&compile_case(&folder)), objects(&compile_all(&reversed)), "{}", name(&folder));
+        assert_eq!(objects(compile_case(&folder)), objects(&compile_all(&reversed)), "{}", name(&folder));
     }
 }
 

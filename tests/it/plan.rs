@@ -91,7 +91,7 @@ fn a_document_alone_renders_as_in_its_run() {
         if compilation.has_errors() || sources.iter().any(|(_, source)| source.text.contains("kind: AsyncActor")) {
             continue;
         }
-        let engine = Engine::of_run(&sources, &compilation, None);
+        let engine = Engine::of_run(&sources, compilation, None);
         let values = InputValues::new(&sources, engine.options(), &compilation.inputs);
         for input in
             compilation.inputs.iter().filter(|input| input.rendered && &*input.header.kind == "ModelDeployment")

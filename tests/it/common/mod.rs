@@ -13,7 +13,7 @@ pub(crate) mod upstream;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_composition::{BUILTIN, PROVIDERS};
@@ -94,10 +94,11 @@ pub(crate) fn compile_all(sources: &SourceSet) -> Compilation {
 }
 
 /// Returns what a case compiles to. Many tests ask for all cases, and each case is compiled once.
-pub(crate) fn compile_case(folder: &Path) -> Arc<Compilation> {
-    static COMPILED: Mutex<BTreeMap<PathBuf, Arc<OnceLock<Arc<Compilation>>>>> = Mutex::new(BTreeMap::new());
-    let cell = Arc::clone(COMPILED.lock().unwrap().entry(folder.to_owned()).or_default());
-    Arc::clone(cell.get_or_init(|| Arc::new(compile_all(&read_case(folder)))))
+pub(crate) fn compile_case(folder: &Path) -> &'static Compilation {
+    static COMPILED: Mutex<BTreeMap<PathBuf, &'static OnceLock<Compilation>>> = Mutex::new(BTreeMap::new());
+    // The cells are as many as the cases, and live as long as the program.
+    let cell = *COMPILED.lock().unwrap().entry(folder.to_owned()).or_insert_with(|| Box::leak(Box::default()));
+    cell.get_or_init(|| compile_all(&read_case(folder)))
 }
 
 /// Returns what `render` prints: the objects as a YAML stream, or nothing if there is an error.

@@ -65,8 +65,8 @@ fn cases_are_accepted_or_refused_alike() {
                 id < "KF0112" || id == "KF0201" || id.starts_with("KF08")
             });
             for refusal in refusals.iter().filter(|refusal| refusal.rule.is_some() && !unread) {
-                let said = messages(&compilation).iter().any(|message| refusal.matches_finding(message));
-                assert!(said, "{}: {refusal:#?} is not among {:#?}", folder.display(), messages(&compilation));
+                let said = messages(compilation).iter().any(|message| refusal.matches_finding(message));
+                assert!(said, "{}: {refusal:#?} is not among {:#?}", folder.display(), messages(compilation));
             }
         }
     }
@@ -220,8 +220,8 @@ fn defaults_change_nothing() {
             let all = compilation.diagnostics.iter().map(|found| (found.code.id, found.message.clone()));
             all.collect::<BTreeSet<_>>()
         };
-        assert_eq!(objects(&before), objects(&after), "{}", folder.display());
-        assert_eq!(said(&before), said(&after), "{}", folder.display());
+        assert_eq!(objects(before), objects(&after), "{}", folder.display());
+        assert_eq!(said(before), said(&after), "{}", folder.display());
     }
     assert!(changed > 100, "{changed}");
 }
