@@ -147,7 +147,11 @@ impl Snapshot {
     /// Returns the main kinds of a provider that Kubernetes itself defines, so that the cluster has no CRD of them. They
     /// belong to no provider: other objects of these kinds are not watched.
     fn watched_builtin_kinds(&self, provider: &dyn Provider) -> Vec<WatchedKind> {
-        let crd_version = self.session.crd_version(provider.name()).unwrap_or_default();
+        // None of ours has one, and choosing a version reads options and CRDs.
+        if provider.info().kinds.iter().all(ObjectKind::is_custom) {
+            return Vec::new();
+        }
+        let Some(crd_version) = self.session.crd_version(provider.name()) else { return Vec::new() };
         let (group, version) = crd_version.split_once('/').unwrap_or(("", &crd_version));
         let written = provider.info().kinds.iter().filter(|kind| !kind.is_custom() && kind.group == group);
         let watched = |kind: &ObjectKind| WatchedKind {

@@ -2,6 +2,7 @@
 
 use kube::core::{ApiResource, GroupVersionKind};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_kubernetes::header::is_builtin_group;
 use serde_json::Value;
 
 use super::binding::TargetReference;
@@ -127,8 +128,7 @@ pub enum Access {
 impl RelatedKind {
     /// Whether the kind is part of Kubernetes, and not defined by a CRD.
     pub fn is_built_in(&self) -> bool {
-        // Groups of CRDs have a domain of their own.
-        !self.group.contains('.') || self.group.ends_with(".k8s.io")
+        is_builtin_group(self.group)
     }
 
     /// Returns the API resource in a version.
