@@ -2,6 +2,7 @@
 when its lane is free. The arguments are those of .ci/run."""
 
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -69,10 +70,16 @@ def output_of(*command):
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
+@functools.cache
+def read_packages():
+    """Returns the packages of the workspace by their names, as cargo describes them."""
+    packages = json.loads(output_of("cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"))["packages"]
+    return {package["name"]: package for package in packages}
+
+
 def closure_of(crates):
     """Returns the folders of these packages of the workspace, and of those that they depend on, without what only tests use."""
-    packages = json.loads(output_of("cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"))["packages"]
-    packages = {package["name"]: package for package in packages}
+    packages = read_packages()
     found, rest = set(), list(crates)
     while rest:
         name = rest.pop()

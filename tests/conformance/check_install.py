@@ -17,7 +17,6 @@ import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ["kubefoundry", "kubefoundry-fn"]
 
 
 def run(script, cwd, **environment):
@@ -26,10 +25,9 @@ def run(script, cwd, **environment):
     return ran.stdout
 
 
-def runs(folder, expected, programs):
-    for program in programs:
-        said = run(f"{folder / program} --version", folder)
-        assert said == f"{program} {expected}\n", said
+def runs(folder, expected):
+    said = run(f"{folder / 'kubefoundry'} --version", folder)
+    assert said == f"kubefoundry {expected}\n", said
     assert "complete" in run(f"{folder / 'kubefoundry'} completions bash", folder)
 
 
@@ -37,7 +35,7 @@ def from_source(commands, version, temporary):
     # The profile of `cargo test`, whose dependencies are built already. The release build is that of .ci/package.
     commands = commands.replace("cargo install", "cargo install --debug")
     run(commands, ROOT, CARGO_INSTALL_ROOT=str(temporary / "cargo"))
-    runs(temporary / "cargo/bin", version, PROGRAMS[:1])
+    runs(temporary / "cargo/bin", version)
 
 
 def as_function(commands, version, temporary):
@@ -54,13 +52,12 @@ def from_archive(commands, binaries, version, temporary):
     archive = temporary / "downloads" / f"{name}.tar.gz"
     archive.parent.mkdir()
     with tarfile.open(archive, "w:gz") as tar:
-        for program in PROGRAMS:
-            tar.add(binaries / program, f"{name}/{program}")
+        tar.add(binaries / "kubefoundry", f"{name}/kubefoundry")
         tar.add(temporary / "man", f"{name}/man")
     sums = {archive.name: hashlib.sha256(archive.read_bytes()).hexdigest(), f"kubefoundry-{version}.cdx.json": "0" * 64}
     (archive.parent / "SHA256SUMS").write_text("".join(f"{digest}  {file}\n" for file, digest in sums.items()))
     run(commands, archive.parent, HOME=str(temporary / "home"))
-    runs(temporary / "home/.local/bin", version, PROGRAMS[:1])
+    runs(temporary / "home/.local/bin", version)
     assert (temporary / "home/.local/share/man/man1/kubefoundry-lint.1").exists()
 
 
