@@ -83,8 +83,9 @@ pub(crate) fn next_numbers() -> Result<String, Failure> {
     let mut text = String::new();
     for area in codes.chunk_by(|one, other| one.id[..4] == other.id[..4]) {
         let title = title(area[0])?;
-        let next = area.last().and_then(|code| code.id[2..].parse::<u32>().ok()).unwrap_or_default() + 1;
-        append_line!(text, "KF{next:04}  after {:3} codes  {title}", area.len());
+        let last = area[area.len() - 1].id;
+        let number: u32 = last[2..].parse().map_err(|error| Failure::Broken(format!("{last}: {error}")))?;
+        append_line!(text, "KF{:04}  after {:3} codes  {title}", number + 1, area.len());
     }
     Ok(text)
 }
