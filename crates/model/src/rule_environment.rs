@@ -43,25 +43,19 @@ static ALWAYS_BOUND: &[(&str, &str, BoundPart)] = &[
     ("resources", "gpu.count", BoundPart::Gpus),
 ];
 
-/// Returns whether the part of `spec` at a path is always bound, because it or a part of it is in [`ALWAYS_BOUND`].
-fn is_always_bound(path: &str) -> bool {
-    ALWAYS_BOUND.iter().any(|(field, part, _)| {
-        let rest = path.strip_prefix(field).and_then(|rest| rest.strip_prefix('.'));
-        path == *field
-            || rest.is_some_and(|rest| part.strip_prefix(rest).is_some_and(|it| it.is_empty() || it.starts_with('.')))
-    })
-}
-
 /// The object to which the CRD of a group with the scale subresource adds itself and its `replicas`.
 const SCALING: &str = "scaling";
 
 /// The type of `spec`, with the fields of its wire declaration.
-static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, Some("")));
+static SPEC: LazyLock<Type> = LazyLock::new(|| {
+    let bound: Vec<(&str, &str)> = ALWAYS_BOUND.iter().map(|(field, part, _)| (*field, *part)).collect();
+    type_of(&ModelDeploymentSpec::SHAPE, &bound)
+});
 
-/// Returns the CEL type of a shape, which is at a path below `spec`; `None` inside a list or a mapping, of which nothing
-/// is always bound. Types refer to each other by `'static` references, so parts are leaked; this runs once, for
-/// [`SPEC`].
-fn type_of(shape: &Shape, path: Option<&str>) -> Type {
+/// Returns the CEL type of a shape. `bound` are the parts of it that are always bound: a field, and the path of the part in it,
+/// which is empty for the field itself. Types refer to each other by `'static` references, so parts are leaked; this runs once,
+/// for [`SPEC`], but in every run.
+fn type_of(shape: &Shape, bound: &[(&str, &str)]) -> Type {
     match shape {
         Shape::String | Shape::Timestamp => Type::String,
         Shape::Boolean => Type::Bool,
@@ -69,23 +63,24 @@ fn type_of(shape: &Shape, path: Option<&str>) -> Type {
         Shape::Enum(words) => {
             Type::Enum(Box::leak(words.values.iter().map(|(word, _)| *word).collect::<Vec<_>>().into_boxed_slice()))
         }
-        Shape::List(item) => Type::List(Box::leak(Box::new(type_of(item, None)))),
-        Shape::Map(value) => Type::Map(Box::leak(Box::new(type_of(value, None)))),
+        Shape::List(item) => Type::List(Box::leak(Box::new(type_of(item, &[])))),
+        Shape::Map(value) => Type::Map(Box::leak(Box::new(type_of(value, &[])))),
         Shape::Object(object) => {
-            let fields: Vec<FieldType> = object.fields.iter().map(|field| field_type(field, path)).collect();
+            let fields: Vec<FieldType> = object.fields.iter().map(|field| field_type(field, bound)).collect();
             Type::Object(Box::leak(fields.into_boxed_slice()))
         }
         Shape::Any | Shape::IntegerOrString | Shape::Literal(_) | Shape::OneOf(_) => Type::Dyn,
     }
 }
 
-fn field_type(field: &FieldShape, parent: Option<&str>) -> FieldType {
-    let path =
-        parent.map(|parent| if parent.is_empty() { field.key.to_owned() } else { format!("{parent}.{}", field.key) });
-    // Nothing is always bound in what is not: every run builds this type, and most fields are there.
-    let path = path.filter(|path| is_always_bound(path));
-    let is_bound = field.facets.required || path.is_some();
-    FieldType { name: field.key, ty: type_of(&field.full_shape(), path.as_deref()), optional: !is_bound }
+fn field_type(field: &FieldShape, bound: &[(&str, &str)]) -> FieldType {
+    let parts = bound.iter().filter(|(name, _)| *name == field.key);
+    let is_bound = field.facets.required || parts.clone().next().is_some();
+    let inner: Vec<(&str, &str)> = parts
+        .filter(|(_, part)| !part.is_empty())
+        .map(|(_, part)| part.split_once('.').unwrap_or((part, "")))
+        .collect();
+    FieldType { name: field.key, ty: type_of(&field.full_shape(), &inner), optional: !is_bound }
 }
 
 static STRINGS: Type = Type::Map(&Type::String);
