@@ -138,14 +138,17 @@ pub(crate) enum Command {
     Man(Deferred<ManArgs>),
     /// Install the operator in a cluster, which a program of its own does
     #[command(hide = true)]
-    Controller {
-        /// What to do: the command of the operator's program
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        words: Vec<String>,
-    },
+    Controller(Deferred<ControllerArgs>),
     /// Give up the rights of this process, and become another program. Our own program starts itself in this way.
     #[command(name = confinement::COMMAND, hide = true)]
     Confined(Deferred<ConfinedArgs>),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ControllerArgs {
+    /// What to do: the command of the operator's program
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
 }
 
 const FIT_EXAMPLES: &str = "\

@@ -52,8 +52,8 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Function => Ok(ExitStatus::from_function(kubefoundry_krm::serve())),
         Command::Completions(Deferred(args)) => completions::run(args),
         Command::Man(Deferred(args)) => man::run(args),
-        Command::Controller { words } => {
-            console::note(&name_command_of_operator(words));
+        Command::Controller(Deferred(args)) => {
+            console::note(&name_command_of_operator(&args.words));
             Ok(ExitStatus::Failure)
         }
         Command::Confined(Deferred(args)) => Ok(match confinement::run(args) {
