@@ -47,7 +47,7 @@ class Step:
         self.process = self.stamp = None
         # A step that runs alone is seen while it runs.
         self.is_logged = True
-        # What became of it: "passed", "reused" or "left out"; empty while it has not ended.
+        # What became of it: "passed", "failed", "reused", "left out", or "skipped" after a failure; empty while it has not ended.
         self.end = ""
         self.seconds = self.cpu = self.units = 0
 
@@ -143,7 +143,7 @@ def may_begin(step, waiting, running):
 
 
 def run_graph(chosen, environment):
-    """Runs the steps; returns the one that failed, if one did."""
+    """Runs the steps, except those that need one that failed, so that one run shows all failures."""
     waiting, running = [step for step in chosen if not step.end], []
     while waiting or running:
         for step in list(waiting):
@@ -158,12 +158,23 @@ def run_graph(chosen, environment):
         for step in [step for step in running if step.process.pid == pid]:
             running.remove(step)
             collect(step, status, usage)
-            if step.process.returncode != 0:
+            if step.process.returncode == 0:
+                pass_step(step)
+            else:
                 print(f"\n{step.name} failed", file=sys.stderr)
-                stop(running)
-                return step
-            pass_step(step)
-    return None
+                step.end = "failed"
+                waiting = skip_what_needs(step, waiting)
+
+
+def skip_what_needs(failed, waiting):
+    """Marks the steps that need a failed one, or one that is skipped for it; returns those that remain."""
+    without = {failed.name}
+    for step in waiting:
+        # A step needs only steps above it.
+        if without & set(step.needs):
+            without.add(step.name)
+            step.end = "skipped"
+    return [step for step in waiting if not step.end]
 
 
 def pass_step(step):
@@ -180,7 +191,7 @@ def pass_step(step):
 def print_table(chosen, seconds):
     print(f"\n{'step':<17} {'s':>6} {'CPU s':>6} {'units':>6}")
     for step in chosen:
-        note = f"  {step.end}" if step.end in ("reused", "left out") else ""
+        note = "" if step.end == "passed" else f"  {step.end}"
         print(f"{step.name:<17} {step.seconds:>6.0f} {step.cpu:>6.0f} {step.units:>6}{note}")
     print(f"{'all':<17} {seconds:>6.0f} {sum(step.cpu for step in chosen):>6.0f} {sum(step.units for step in chosen):>6}\n", flush=True)
 
@@ -262,13 +273,14 @@ def main():
 
     began = time.monotonic()
     try:
-        failed = run_graph(chosen, environment)
+        run_graph(chosen, environment)
     except KeyboardInterrupt:
         stop([step for step in chosen if step.process and step.process.returncode is None])
         return 130
     print_table(chosen, time.monotonic() - began)
+    failed = [step.name for step in chosen if step.end == "failed"]
     if failed:
-        print(f"{failed.name} failed", file=sys.stderr)
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
         return 1
     if arguments == ["--record"]:
         record(chosen)

@@ -147,7 +147,7 @@ impl Snapshot {
     /// Returns the main kinds of a provider that Kubernetes itself defines, so that the cluster has no CRD of them. They
     /// belong to no provider: other objects of these kinds are not watched.
     fn watched_builtin_kinds(&self, provider: &dyn Provider) -> Vec<WatchedKind> {
-        // None of ours has one, and choosing a version reads options and CRDs.
+        // No provider of this repository has one, and choosing a version reads options and CRDs.
         if provider.info().kinds.iter().all(ObjectKind::is_custom) {
             return Vec::new();
         }
