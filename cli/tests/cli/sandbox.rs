@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// A temporary working directory.
@@ -42,7 +42,11 @@ impl Sandbox {
 
     /// A command that runs the binary in this directory, without the environment variables that it reads.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kubefoundry"));
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_kubefoundry")), arguments)
+    }
+
+    fn command_of(&self, binary: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary);
         command.args(arguments).current_dir(self.directory.path()).env_remove("NO_COLOR").env_remove("TERM");
         // Whether the machine has kustomize, kubectl or helm must not matter.
         command.env("PATH", tools());
@@ -61,9 +65,31 @@ impl Sandbox {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         // The binary may exit without reading its input, so an error here is fine.
         let _ = child.stdin.take().unwrap().write_all(input.as_ref());
-        let output = child.wait_with_output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        Ran::of(child.wait_with_output().unwrap())
+    }
+
+    /// Runs as a user for whom the permissions of files count. For root they do not, so root gives the directory and a copy
+    /// of the binary to a user that has nothing else.
+    #[cfg(unix)]
+    pub(crate) fn run_unprivileged(&self, arguments: &[&str]) -> Ran {
+        use std::os::unix::fs::MetadataExt as _;
+        use std::os::unix::process::CommandExt as _;
+
+        const USER: u32 = 65534;
+        if fs::metadata(self.path(".")).unwrap().uid() != 0 {
+            return self.run(arguments);
+        }
+        // The folder of the binary may be closed to other users. A thread of this program that wrote the copy could keep
+        // it open in the child of another thread, and then it cannot be executed.
+        let copies = tempfile::tempdir().unwrap();
+        let binary = copies.path().join("kubefoundry");
+        assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_kubefoundry")).arg(&binary).status().unwrap().success());
+        for directory in [copies.path(), self.directory.path()] {
+            let owned = Command::new("chown").args(["-R", &format!("{USER}:{USER}")]).arg(directory).status().unwrap();
+            assert!(owned.success());
+        }
+        let output = self.command_of(&binary, arguments).uid(USER).gid(USER).output().unwrap();
+        Ran::of(output)
     }
 
     /// Runs git in this directory, as a person who may commit.
@@ -103,6 +129,11 @@ fn collect(root: &Path, directory: &Path, files: &mut Vec<String>) {
 }
 
 impl Ran {
+    fn of(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
     /// Asserts the exit status.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
