@@ -36,6 +36,7 @@ mod help;
 mod import;
 mod injection;
 mod kind_literals;
+mod left_out;
 mod llamastack;
 mod llamastack_crd;
 mod llamastack_merge;

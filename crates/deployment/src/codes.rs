@@ -83,7 +83,7 @@ declare_codes! {
     NO_COMPATIBLE_PROVIDER = "KF0402" "no-compatible-provider" Error "a deployment that no provider can run";
     UNKNOWN_PROVIDER = "KF0403" "unknown-provider" Error "a provider name that no configuration has";
     PROVIDER_NOT_READY = "KF0404" "provider-not-ready" Warning "a chosen provider that reports ready: false";
-    PASSED_ON = "KF0405" "passed-on" Info "a deployment for a provider that kubefoundry does not render";
+    PASSED_ON = "KF0405" "passed-on" Info "an object that this program passes on instead of rendering it";
     INVALID_RULE = "KF0406" "rule-invalid" Error "a selection rule that is not a boolean CEL expression over the deployment";
     RULE_NOT_CHECKED = "KF0407" "rule-not-checked" Warning "a part of a selection rule that is not checked statically";
     RULE_FAILED = "KF0408" "rule-failed" Error "a selection rule that fails when it is evaluated";

@@ -5,13 +5,15 @@
 use std::sync::OnceLock;
 
 use kubefoundry_cel as cel;
+use kubefoundry_deployment::codes;
 use kubefoundry_deployment::known_gpus::KnownGpus;
-use kubefoundry_diagnostics::Code;
+use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{FieldShape, ObjectShape};
 use kubefoundry_provider::{Provider, find_provider};
 use kubefoundry_transform::{AnyTransform, Decision, GroupKind, SettingsSection};
+use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::spelling::may_spell;
 
 use crate::ModelDeployments;
@@ -22,11 +24,23 @@ use crate::gateway::GatewaySettings;
 /// The ModelDeployment transformation, which every composition has, and which the analyses of single deployments run.
 pub static MODELS: &dyn AnyTransform = &ModelDeployments;
 
+/// A kind that kubefoundry transforms, but not in a program that was built without the transformation.
+#[derive(Debug)]
+pub struct LeftOutKind {
+    /// The API group of the kind.
+    pub group: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// The feature of the package `kubefoundry` that has the transformation.
+    pub feature: &'static str,
+}
+
 /// The providers and transformations of a program.
 #[derive(Debug)]
 pub struct Composition {
     providers: &'static [&'static dyn Provider],
     transforms: &'static [&'static dyn AnyTransform],
+    left_out: &'static [LeftOutKind],
     /// The fields of a `Render` document with the sections, once they are asked for.
     render_fields: OnceLock<Vec<FieldShape>>,
     render_shape: OnceLock<ObjectShape>,
@@ -39,7 +53,25 @@ impl Composition {
         providers: &'static [&'static dyn Provider],
         transforms: &'static [&'static dyn AnyTransform],
     ) -> Self {
-        Self { providers, transforms, render_fields: OnceLock::new(), render_shape: OnceLock::new() }
+        Self { providers, transforms, left_out: &[], render_fields: OnceLock::new(), render_shape: OnceLock::new() }
+    }
+
+    /// Names the kinds that the program would transform if it had been built with another feature.
+    pub const fn without(mut self, kinds: &'static [LeftOutKind]) -> Self {
+        self.left_out = kinds;
+        self
+    }
+
+    /// Reports an object that the program would transform if it had been built with another feature. `path` is the place
+    /// of the object in the document.
+    pub fn report_left_out(&self, header: &Header, path: &FieldPath, findings: &mut Findings<'_>) {
+        let is_kind = |left_out: &&LeftOutKind| *left_out.kind == *header.kind && left_out.group == header.group();
+        let Some(LeftOutKind { kind, feature, .. }) = self.left_out.iter().find(is_kind) else { return };
+        let message =
+            format!("this program was built without the feature {feature:?}; the {kind} is passed on as it is");
+        findings
+            .report(&codes::PASSED_ON, &path.key("kind"), message)
+            .help(format!("use a program that was built with the feature {feature:?}, as every released one is"));
     }
 
     /// Returns every provider that the program renders.
@@ -164,7 +196,7 @@ impl Composition {
                 // An object of such a kind is reported in any group, and without one.
                 let kind = Some(transform.kind().1).filter(|_| transform.owns_groups());
                 transform.marker_texts().iter().copied().chain(kind).any(|mark| contains(text, mark))
-            })
+            }) || self.left_out.iter().any(|left_out| contains(text, left_out.kind))
         })
     }
 

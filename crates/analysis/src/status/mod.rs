@@ -7,9 +7,11 @@
 //!                   └─ AsyncActors, their workloads and pods ─ actors ─ staleness ─────────┘
 //! ```
 
+#[cfg(feature = "actor")]
 mod actors;
 mod deployment_status;
 mod join;
+#[cfg(feature = "llamastack")]
 mod llamastack;
 mod staleness;
 
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "llamastack")]
 pub use llamastack::DISTRIBUTION_STATES;
 pub use staleness::{DEFAULT_STALE_AFTER_SECONDS, LastWrite, Observation, observe};
 
@@ -155,7 +158,9 @@ impl StatusReport {
                 entry
             })
             .collect();
+        #[cfg(feature = "llamastack")]
         statuses.extend(llamastack::entries(&objects, policy));
+        #[cfg(feature = "actor")]
         statuses.extend(actors::entries(&objects, policy));
         statuses.sort_by_cached_key(|entry| {
             let resource = entry.resource.clone();

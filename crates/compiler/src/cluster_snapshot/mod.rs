@@ -69,7 +69,7 @@ impl ClusterSnapshot {
     /// assert!(snapshot.diagnostics.is_empty());
     /// ```
     pub fn read(composition: &'static Composition, sources: &SourceSet, purpose: Purpose) -> Self {
-        let mut reader = SnapshotReader::default();
+        let mut reader = SnapshotReader { composition, snapshot: Self::default(), seen: BTreeMap::new() };
         for (id, source) in sources.iter().filter(|(_, source)| source.purpose == purpose) {
             let mut documents = Documents::new(composition, source, &LIMITS);
             for document in documents.by_ref() {
@@ -86,8 +86,8 @@ impl ClusterSnapshot {
     }
 }
 
-#[derive(Default)]
 struct SnapshotReader {
+    composition: &'static Composition,
     snapshot: ClusterSnapshot,
     seen: BTreeMap<ObjectKey, usize>,
 }
@@ -142,6 +142,7 @@ impl SnapshotReader {
             findings.report(&codes::REQUIRED_FIELD, &path.key("metadata").key("name"), message);
             return;
         }
+        self.composition.report_left_out(&header, path, findings);
         self.add_object(node, &header, findings);
     }
 

@@ -11,6 +11,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_model::composition::{Composition, kinds_of};
 use kubefoundry_transform::AnyTransform;
+use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{FieldPart, Node, Span, Value};
 
 /// An input document: its type and its place, so that it can be passed through byte for byte.
@@ -110,6 +111,9 @@ impl Role {
         }
         for transform in options.composition.transforms() {
             transform.report_misnamed(header, &options.settings, findings);
+        }
+        if purpose == Purpose::Input {
+            options.composition.report_left_out(header, &FieldPath::root(), findings);
         }
         let is_unused_render = &*header.api_version == crate::options::render::API_VERSION && purpose == Purpose::Input;
         if is_unused_render && !configures_a_function(&document.root) {
