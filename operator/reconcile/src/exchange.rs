@@ -9,8 +9,9 @@ use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use kubefoundry_controller_runtime::mutex::lock;
+use serde_json::Value;
 
-use super::request::{Answer, Request};
+use super::request::{Answer, Request, RequestError};
 
 /// The slot through which a reconciliation hands out requests and takes answers.
 #[derive(Debug, Default)]
@@ -27,6 +28,11 @@ impl Exchange {
     pub(crate) async fn send(&self, request: Request) -> Answer {
         self.lock().request = Some(request);
         std::future::poll_fn(|_| self.lock().answer.take().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    /// Like [`Self::send`], for a request that is answered with a value if it does not fail.
+    pub(crate) async fn ask(&self, request: Request) -> Result<Value, RequestError> {
+        self.send(request).await?.ok_or_else(|| RequestError::Failed("the answer to a request is empty".to_owned()))
     }
 
     /// Hands over a request whose answer does not matter: a measurement or an event. The driver logs an event that it

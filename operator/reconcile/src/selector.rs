@@ -173,8 +173,8 @@ pub(crate) fn truncate_message(message: &str) -> String {
     if message.len() <= MAX_BYTES {
         return message.to_owned();
     }
-    let end = (0..=MAX_BYTES).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();
-    format!("{}…", message.get(..end).unwrap_or_default())
+    let start = (0..=MAX_BYTES).rev().find_map(|end| message.get(..end)).unwrap_or_default();
+    format!("{start}…")
 }
 
 #[cfg(test)]

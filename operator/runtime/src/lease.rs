@@ -238,20 +238,17 @@ impl LeaseManager {
             } else {
                 (deadline - started).min(self.interval() / 2).max(Duration::from_millis(1))
             };
-            match tokio::time::timeout(timeout, self.try_claim()).await {
-                Ok(Ok(Claim::Held)) => {
+            match tokio::time::timeout(timeout, self.try_claim()).await.unwrap_or_else(|_| Err(no_response(timeout))) {
+                Ok(Claim::Held) => {
                     (renewed, delay) = (started, self.interval());
                     logged.clear();
                 }
-                Ok(Ok(Claim::HeldBy(holder))) => {
+                Ok(Claim::HeldBy(holder)) => {
                     tracing::warn!(lease = self.name, holder, "another process took the lease");
                     return;
                 }
-                failed => {
-                    let error = failed.map_or_else(
-                        |_| no_response(timeout).to_string(),
-                        |result| result.err().map(|error| error.to_string()).unwrap_or_default(),
-                    );
+                Err(error) => {
+                    let error = error.to_string();
                     if logged != error {
                         tracing::warn!(lease = self.name, error, "renewing the lease failed, retrying");
                         logged = error;

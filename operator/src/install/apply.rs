@@ -173,15 +173,16 @@ impl Installer {
         outcomes: &[ApplyOutcome],
         install: &Install,
     ) -> Result<(), Failure> {
-        let crds = objects.iter().take_while(|object| object.has_kind("CustomResourceDefinition")).count();
+        let is_crd = |object: &&Object| object.has_kind("CustomResourceDefinition");
+        let (crds, _) = objects.split_at(objects.iter().take_while(is_crd).count());
         let mut must_wait = !install.no_wait;
         for (position, (object, expected)) in objects.iter().zip(outcomes).enumerate() {
             if self.dry_run {
                 self.print_result(&object.reference(), expected.as_str())?;
                 continue;
             }
-            if position == crds {
-                self.wait_until_established(objects.get(..crds).unwrap_or_default()).await?;
+            if position == crds.len() {
+                self.wait_until_established(crds).await?;
             }
             if must_wait && is_webhook(&object.resource) && *expected != ApplyOutcome::Unchanged {
                 must_wait = false;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::object::{self, Object};
 
 /// Returns the CRDs of these API groups.
+#[expect(clippy::expect_used, reason = "the CRDs are a part of the program, and a test reads their names")]
 pub(super) fn crds(groups: &[&'static ApiGroup]) -> Vec<Object> {
     let of_group =
         |name: &str| groups.iter().any(|api_group| name.strip_prefix(api_group.name).is_some_and(starts_kind));
@@ -20,7 +21,7 @@ pub(super) fn crds(groups: &[&'static ApiGroup]) -> Vec<Object> {
             let labels = object::labels().into_iter().map(|(key, value)| (key, Value::from(value))).collect();
             metadata.insert("labels".to_owned(), Value::Object(labels));
         }
-        let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name = value.pointer("/metadata/name").and_then(Value::as_str).expect("a CRD has a name").to_owned();
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         Object { resource, namespace: None, name, value }
     })

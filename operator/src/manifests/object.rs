@@ -31,11 +31,12 @@ pub(crate) struct Object {
 
 impl Object {
     /// Creates an object of a built-in kind.
+    #[expect(clippy::expect_used, reason = "the functions below make the metadata, and give each object its name")]
     pub(crate) fn from_resource<K: kube::Resource<DynamicType = ()> + Serialize>(object: &K) -> Self {
         Self {
             resource: ApiResource::erase::<K>(&()),
             namespace: object.meta().namespace.clone(),
-            name: object.meta().name.clone().unwrap_or_default(),
+            name: object.meta().name.clone().expect("an object of the manifests has a name"),
             // Built-in kinds contain nothing that JSON cannot represent.
             value: to_json(object),
         }

@@ -18,8 +18,8 @@ pub(super) fn review(request: &AdmissionRequest, session: &Session) -> Admission
         metadata.entry("name").or_insert_with(|| "unnamed".into());
     }
     with_defaults = session.default_values(&with_defaults);
-    if let Some(metadata) = with_defaults.get_mut("metadata") {
-        *metadata = object.get("metadata").cloned().unwrap_or_default();
+    if let (Some(metadata), Some(original)) = (with_defaults.get_mut("metadata"), object.get("metadata")) {
+        metadata.clone_from(original);
     }
     let patch = json_patch::diff(object, &with_defaults);
     if patch.is_empty() { AdmissionResponse::allow() } else { AdmissionResponse::patch(json!(patch)) }

@@ -227,8 +227,8 @@ fn truncate_line(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text;
     }
-    let end = (0..=max - ELLIPSIS.len()).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}{ELLIPSIS}", text.get(..end).unwrap_or_default())
+    let start = (0..=max - ELLIPSIS.len()).rev().find_map(|end| text.get(..end)).unwrap_or_default();
+    format!("{start}{ELLIPSIS}")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::binding::TargetReference;
 use super::kind::{Access, ClaimedKind, GENERATED, Plural, Read, RelatedKind, View, related};
-use super::{report, text};
+use super::{group_version, report, text};
 use crate::conditions::{SCALING_READY, TRANSPORT_READY, WORKLOAD_READY};
 use crate::status::{Condition, StatusUpdate};
 
@@ -88,11 +88,11 @@ impl ClaimedKind for Actors {
     }
 
     fn group_kind(&self) -> (&'static str, &'static str) {
-        (API_VERSION.split_once('/').map_or("", |(group, _)| group), KIND)
+        (group_version(API_VERSION).0, KIND)
     }
 
     fn resource(&self) -> ApiResource {
-        let (group, version) = API_VERSION.split_once('/').unwrap_or_default();
+        let (group, version) = group_version(API_VERSION);
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, KIND), PLURAL.objects)
     }
 

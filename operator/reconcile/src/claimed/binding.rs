@@ -246,7 +246,7 @@ impl Reconciliation<'_> {
             let patch = with_version(patch, found);
             Request::MergePatch { manager, resource: target.resource(), name: target.name, patch }
         };
-        let stored = self.exchange.send(request).await?.unwrap_or_default();
+        let stored = self.exchange.ask(request).await?;
         let (namespace, claimed) = (self.object().namespace(), self.object().name());
         tracing::info!(namespace, claimed, workload = title(found), "bound");
         Ok(stored)

@@ -162,12 +162,12 @@ impl Reconciliation<'_> {
     async fn apply(&self, object: &Value, force: Force) -> Result<Value, Error> {
         let manager = self.kind().manager().to_owned();
         let request = Request::Apply { manager, object: object.clone(), mode: Mode::Real, force };
-        let stored = match self.exchange.send(request).await {
+        let stored = match self.exchange.ask(request).await {
             // Without force: another client created the object in the meantime.
             Err(error) if error.has_code(409) => {
                 return Err(Error::Waiting(format!("another client wrote {} in the meantime", title(object))));
             }
-            answer => answer?.unwrap_or_default(),
+            answer => answer?,
         };
         let (namespace, claimed) = (self.object().namespace(), self.object().name());
         let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));

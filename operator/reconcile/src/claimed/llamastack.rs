@@ -8,7 +8,7 @@ use kubefoundry_llamastack::wire::{API_VERSION, Api, GROUP, KIND};
 use serde_json::{Value, json};
 
 use super::kind::{Access, ClaimedKind, GENERATED, Plural, Read, RelatedKind, View, related};
-use super::{report, text};
+use super::{group_version, report, text};
 use crate::conditions::DEPLOYMENT_READY;
 use crate::status::{Condition, StatusUpdate};
 
@@ -61,7 +61,7 @@ impl ClaimedKind for LlamaStack {
     }
 
     fn resource(&self) -> ApiResource {
-        let version = API_VERSION.rsplit_once('/').map_or("", |(_, version)| version);
+        let (_, version) = group_version(API_VERSION);
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, KIND), PLURAL.objects)
     }
 

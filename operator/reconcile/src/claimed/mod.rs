@@ -262,9 +262,10 @@ impl Reconciliation<'_> {
                 }
                 Read::Labeled(resource, labels) => {
                     let request = Request::List { resource: resource.clone(), labels: labels.clone() };
-                    let listed = self.exchange.send(request).await?.unwrap_or_default();
-                    let items = listed.as_array().cloned().unwrap_or_default().into_iter();
-                    found.extend(items.map(|item| with_kind(item, resource)));
+                    let Value::Array(items) = self.exchange.ask(request).await? else {
+                        return Err(RequestError::Failed("the answer to a list is no list".to_owned()).into());
+                    };
+                    found.extend(items.into_iter().map(|item| with_kind(item, resource)));
                 }
             }
         }
@@ -337,6 +338,12 @@ fn is_same(one: &Value, other: &Value) -> bool {
         (group.to_owned(), text(object, "/kind").to_owned(), text(object, "/metadata/name").to_owned())
     };
     identity(one) == identity(other)
+}
+
+/// Splits the `apiVersion` of a kind that the program claims.
+#[expect(clippy::expect_used, reason = "it is a constant, and no claimed kind is of the core group")]
+fn group_version(api_version: &'static str) -> (&'static str, &'static str) {
+    api_version.split_once('/').expect("a claimed kind has an API group")
 }
 
 /// Returns the string at a JSON pointer; empty if absent.

@@ -17,7 +17,7 @@ use crate::event::EventReason;
 use crate::names::{APPROVE_RECREATE, condition};
 use crate::observation::UpstreamObject;
 use crate::recreation::{RecreationMark, RecreationState, Turn};
-use crate::request::{Measurement, Mode, Request};
+use crate::request::{Measurement, Mode, Request, RequestError};
 use crate::status::{Condition, Force};
 use crate::status_writer::Authority;
 
@@ -105,8 +105,9 @@ impl Reconciliation<'_> {
         if self.observation.settings.recreation.needs_approval && !is_approved {
             return Ok(pending(RecreationState::AwaitingApproval, &format!("approve it with {approval}"), None));
         }
-        let answer = self.exchange.send(Request::TakeTurn { is_approved }).await?.unwrap_or_default();
-        Ok(match serde_json::from_value(answer).unwrap_or(Turn::Later { active: 0, ahead: 0 }) {
+        let answer = self.exchange.ask(Request::TakeTurn { is_approved }).await?;
+        let turn: Turn = serde_json::from_value(answer).map_err(|error| RequestError::Failed(error.to_string()))?;
+        Ok(match turn {
             Turn::Now => None,
             Turn::Later { active, ahead } => {
                 let place = format!("{active} are recreated now, and {ahead} are ahead of it");

@@ -16,7 +16,7 @@ impl Reconciliation<'_> {
     /// Applies an object server-side. Returns it as stored.
     pub(super) async fn apply(&self, object: &Value, mode: Mode, force: Force) -> Result<CachedObject, Error> {
         let request = Request::Apply { manager: self.manager().to_owned(), object: object.clone(), mode, force };
-        read(self.exchange.send(request).await?.unwrap_or_default())
+        read(self.exchange.ask(request).await?)
     }
 
     /// Reads an object; none when it does not exist.

@@ -102,9 +102,8 @@ impl Recorder {
     ) -> Result<(), kube::Error> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), text(regarding.namespace.as_ref()));
         let now = microseconds();
-        let event = event(regarding, kind, message, is_combined, &self.instance, &now);
+        let (name, event) = event(regarding, kind, message, is_combined, &self.instance, &now);
         let event: Event = serde_json::from_value(event).map_err(kube::Error::SerdeError)?;
-        let name = event.metadata.name.clone().unwrap_or_default();
         let key = (text(regarding.namespace.as_ref()).to_owned(), name.clone());
         let mut count = self.next_count(&key);
         if count == 1 {
@@ -140,8 +139,8 @@ impl Recorder {
     }
 }
 
-/// Creates the event object for the first publication. A combined event has one name for all messages of its reason; its
-/// note cannot change, so it stays that of the first of them.
+/// Creates the event object for the first publication. Returns its name and the object. A combined event has one name for
+/// all messages of its reason; its note cannot change, so it stays that of the first of them.
 fn event(
     regarding: &ObjectReference,
     kind: EventKind,
@@ -149,7 +148,7 @@ fn event(
     is_combined: bool,
     instance: &str,
     now: &str,
-) -> Value {
+) -> (String, Value) {
     let note = if is_combined { format!("{COMBINED}{message}") } else { message.to_owned() };
     let note = truncated(&note, MAX_NOTE_BYTES);
     let mut hash = Sha256::new();
@@ -157,11 +156,11 @@ fn event(
         hash.update(part);
         hash.update([0]);
     }
-    let hash = short_hex(&hash.finalize());
-    json!({
+    let name = format!("{}.{}", text(regarding.name.as_ref()), short_hex(&hash.finalize()));
+    let event = json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": format!("{}.{hash}", text(regarding.name.as_ref())), "namespace": regarding.namespace},
+        "metadata": {"name": name, "namespace": regarding.namespace},
         "type": kind.event_type,
         "reason": kind.reason,
         "action": kind.action,
@@ -170,7 +169,8 @@ fn event(
         "reportingController": CONTROLLER,
         "reportingInstance": truncated(instance, 128),
         "regarding": regarding,
-    })
+    });
+    (name, event)
 }
 
 /// Returns a field of a reference; empty if it is absent.
@@ -180,8 +180,7 @@ fn text(field: Option<&String>) -> &str {
 
 /// Returns the longest prefix of a text that has at most `max` bytes.
 fn truncated(text: &str, max: usize) -> &str {
-    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    end.and_then(|end| text.get(..end)).unwrap_or_default()
+    (0..=max.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 /// Returns the current time with exactly six fractional digits, as `MicroTime` requires.
@@ -199,7 +198,7 @@ mod tests {
     fn event_of(uid: &str, kind: EventKind, message: &str, is_combined: bool) -> Value {
         let [name, namespace, uid] = ["phi", "ml", uid].map(|text| Some(text.to_owned()));
         let regarding = ObjectReference { name, namespace, uid, ..ObjectReference::default() };
-        event(&regarding, kind, message, is_combined, "pod", &microseconds())
+        event(&regarding, kind, message, is_combined, "pod", &microseconds()).1
     }
 
     #[test]

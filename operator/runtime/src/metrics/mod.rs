@@ -303,11 +303,8 @@ fn register<C: prometheus::core::Collector + Clone + 'static>(
 
 /// Returns the longest prefix of a label value that the limit allows.
 fn truncate_label(value: &str) -> &str {
-    let mut end = value.len().min(MAX_LABEL_BYTES);
-    while !value.is_char_boundary(end) {
-        end -= 1;
-    }
-    value.get(..end).unwrap_or_default()
+    let end = value.len().min(MAX_LABEL_BYTES);
+    (0..=end).rev().find_map(|end| value.get(..end)).unwrap_or_default()
 }
 
 /// Writes the families of [`DEPLOYMENTS`], [`REPLICAS`] and [`PHASE`].
