@@ -32,10 +32,9 @@ pub(crate) fn table(rows: &[Vec<Cell>], indent: usize) -> String {
     let mut out = String::new();
     for row in rows {
         out.push_str(&" ".repeat(indent));
-        for (position, cell) in row.iter().enumerate() {
+        for (position, (cell, width)) in row.iter().zip(&widths).enumerate() {
             out.push_str(&cell.text);
             if position + 1 < row.len() {
-                let width = widths.get(position).copied().unwrap_or_default();
                 out.push_str(&" ".repeat(width - cell.width + 2));
             }
         }

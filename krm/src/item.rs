@@ -47,7 +47,7 @@ impl Origin {
 
     /// Returns the folder of the file with a trailing slash; empty for the root of the package.
     pub(crate) fn folder(&self) -> &str {
-        self.path.rfind('/').and_then(|at| self.path.get(..=at)).unwrap_or_default()
+        self.path.trim_end_matches(|c| c != '/')
     }
 }
 

@@ -286,7 +286,7 @@ fn is_relevant(path: &Path, files: &Files) -> bool {
 
 /// Returns the directory that a kustomization may not lead out of: the root of the repository.
 pub(crate) fn boundary_of(directory: &Path, files: &Files) -> PathBuf {
-    files.directories_to(directory).into_iter().next().unwrap_or_default()
+    files.directories_to(directory).into_iter().next().unwrap_or_else(|| directory.to_owned())
 }
 
 fn is_options_file(path: &Path, files: &Files) -> Result<bool, InputError> {

@@ -177,8 +177,12 @@ pub(crate) fn run(command: &mut Command, budget: &TimeBudget) -> Result<String, 
     let output = child.stdout.take().map(|pipe| read_in_background(pipe, MAX_BYTES + 1));
     let message = child.stderr.take().map(|pipe| read_in_background(pipe, MAX_MESSAGE_BYTES));
     let status = wait(&mut child)?;
-    let joined = |thread: Option<thread::JoinHandle<Vec<u8>>>| thread.and_then(|thread| thread.join().ok());
-    let (output, message) = (joined(output).unwrap_or_default(), joined(message).unwrap_or_default());
+    // Without its output, a program that succeeds would seem to have printed nothing.
+    let joined = |thread: Option<thread::JoinHandle<Vec<u8>>>| {
+        let bytes = thread.and_then(|thread| thread.join().ok());
+        bytes.ok_or_else(|| ProgramError::Failed("printed what could not be read".to_owned()))
+    };
+    let (output, message) = (joined(output)?, joined(message)?);
     if u64::try_from(output.len()).is_ok_and(|length| length > MAX_BYTES) {
         return Err(ProgramError::TooMuch);
     }

@@ -81,7 +81,7 @@ impl<'t> Lines<'t> {
         let wanted = usize::try_from(position.character).unwrap_or(usize::MAX);
         let mut units = 0;
         for (at, character) in line.char_indices() {
-            let next = units + self.encoding.units(line.get(at..at + character.len_utf8()).unwrap_or_default());
+            let next = units + self.encoding.units(character.encode_utf8(&mut [0; 4]));
             if next > wanted {
                 return start + at;
             }

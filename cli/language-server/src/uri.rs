@@ -35,14 +35,12 @@ fn decode_percent(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        if let Some(decoded) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            bytes.push(decoded);
-            rest = after.get(2..).unwrap_or_default();
-        } else {
-            bytes.push(*byte);
-            rest = after;
-        }
+        let escape = after.split_at_checked(2).filter(|_| *byte == b'%');
+        let decoded = escape
+            .and_then(|(digits, rest)| Some((u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?, rest)));
+        let (byte, after) = decoded.unwrap_or((*byte, after));
+        bytes.push(byte);
+        rest = after;
     }
     bytes
 }

@@ -31,7 +31,8 @@ pub(super) fn run(args: &MigrateArgs, console: &Console) -> Result<ExitStatus, C
     // clap ensures that exactly one of the two is set, and that it has a known value.
     match (&args.to, &args.to_group) {
         (Some(name), _) => run_provider_migration(args, name, &input, is_partial, console),
-        (None, group) => run_group_migration(args, group.as_deref().unwrap_or_default(), &input, is_partial, console),
+        (None, Some(group)) => run_group_migration(args, group, &input, is_partial, console),
+        (None, None) => Ok(ExitStatus::Failure),
     }
 }
 

@@ -72,9 +72,12 @@ pub(super) fn add_stale_files<O>(
     for (path, text) in &staying {
         references.add(directory, path, text);
     }
-    while let Some(at) = stale.iter().position(|(path, _, object)| references.find(path, object).is_some()) {
-        let (path, text, object) = stale.remove(at);
-        let by = references.find(&path, &object).map(|by| by.display().to_string()).unwrap_or_default();
+    while let Some((at, by)) = stale
+        .iter()
+        .enumerate()
+        .find_map(|(at, (path, _, object))| Some((at, references.find(path, object)?.display().to_string())))
+    {
+        let (path, text, _) = stale.remove(at);
         changes.kept.push((path.clone(), format!("{by} refers to it")));
         references.add(directory, &path, &text);
     }

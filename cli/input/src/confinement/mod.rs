@@ -14,7 +14,7 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod walls;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -107,17 +107,15 @@ pub enum NotStarted {
 
 /// Gives up the rights of this process, and becomes the program. Returns only if that fails.
 pub fn run(args: &ConfinedArgs) -> NotStarted {
-    let error = match confine_and_start(args) {
-        Ok(()) => return NotStarted::NotIsolated,
-        Err(error) => error,
-    };
-    let program = args.command.first().map(|name| name.display().to_string()).unwrap_or_default();
-    NotStarted::Failed(program, error)
+    let Some((program, arguments)) = args.command.split_first() else { return NotStarted::NotIsolated };
+    match confine_and_start(args, program, arguments) {
+        Ok(()) => NotStarted::NotIsolated,
+        Err(error) => NotStarted::Failed(program.display().to_string(), error),
+    }
 }
 
 /// Returns without an error if nothing isolates the program, and it must be isolated.
-fn confine_and_start(args: &ConfinedArgs) -> io::Result<()> {
-    let Some((program, arguments)) = args.command.split_first() else { return Ok(()) };
+fn confine_and_start(args: &ConfinedArgs, program: &OsStr, arguments: &[OsString]) -> io::Result<()> {
     let is_isolated = confine(args, Path::new(program))?;
     if args.require && !is_isolated {
         return Ok(());

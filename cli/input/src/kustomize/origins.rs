@@ -301,8 +301,9 @@ impl BuiltObject<'_> {
             _ => &[],
         };
         let field = fields.iter().find(|field| kustomization.root.get(field).is_some())?;
-        let last_key = keys.last().copied().unwrap_or_default();
-        if keys.len() > 2 && !holds_key(kustomization.root.get(field)?, last_key) {
+        if let [_, _, .., last_key] = keys.as_slice()
+            && !holds_key(kustomization.root.get(field)?, last_key)
+        {
             return None;
         }
         let field = FieldPath::root().key(*field);

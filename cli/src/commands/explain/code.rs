@@ -108,8 +108,9 @@ fn digits(given: &str) -> Option<&str> {
 }
 
 /// Formats the pages of the codes: as Markdown, or in a JSON report.
+#[expect(clippy::expect_used, reason = "the pages are built in, and a test ensures that every code has one")]
 pub(super) fn pages(codes: &[&'static Code], format: ExplanationFormat) -> Result<String, CodeError> {
-    let page = |code| registry::page(code).unwrap_or_default();
+    let page = |code| registry::page(code).expect("every code has a page");
     match format {
         ExplanationFormat::Text => Ok(codes.iter().map(|code| page(code)).collect::<Vec<_>>().join("\n")),
         ExplanationFormat::Json => {

@@ -27,9 +27,8 @@ pub(super) fn parse_fields(arguments: &[PathBuf]) -> Result<Vec<FieldEntry>, Fie
         |argument: &PathBuf| argument.to_str().filter(|text| is_path(text) && !argument.exists()).map(str::to_owned);
     let names: Vec<Option<String>> = arguments.iter().map(name).collect();
     let Some(field) = names.iter().flatten().next() else { return Ok(Vec::new()) };
-    if let Some(at) = names.iter().position(Option::is_none) {
-        let path = arguments.get(at).map(|path| path.display().to_string()).unwrap_or_default();
-        return Err(FieldError::Mixed { field: field.clone(), path });
+    if let Some((path, _)) = arguments.iter().zip(&names).find(|(_, name)| name.is_none()) {
+        return Err(FieldError::Mixed { field: field.clone(), path: path.display().to_string() });
     }
     Ok(names.iter().flatten().map(|name| find_field(name)).collect::<Result<_, _>>()?)
 }

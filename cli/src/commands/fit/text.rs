@@ -49,9 +49,11 @@ fn worker_row(row: &FitRow<'_>, style: TextStyle) -> Vec<Cell> {
 
 /// Returns what the reader can add so that more is known.
 pub(super) fn note(worker: &WorkerFit) -> Option<String> {
-    let model = worker.model.as_deref().unwrap_or_default();
     if worker.facts.is_none() {
-        return Some(format!("nothing is known about {model:?}; describe it in the option models"));
+        return Some(match &worker.model {
+            Some(model) => format!("nothing is known about {model:?}; describe it in the option models"),
+            None => "its model has no id, so nothing is known about it".to_owned(),
+        });
     }
     if worker.gpu.is_none() {
         return Some("its GPU is not known; select nodes by nvidia.com/gpu.product, or set the option gpus".to_owned());

@@ -71,13 +71,13 @@ impl CommentedDocument {
             comments.insert(next, comment + &known);
         }
         let mut out = String::new();
-        let mut written = 0;
-        for (at, comment) in &comments {
-            out.push_str(text.get(written..*at).unwrap_or_default());
-            out.push_str(comment);
-            written = *at;
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            out.extend(comments.remove(&start));
+            out.push_str(line);
+            start += line.len();
         }
-        out.push_str(text.get(written..).unwrap_or_default());
+        out.extend(comments.into_values());
         out
     }
 }

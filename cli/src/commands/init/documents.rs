@@ -3,10 +3,10 @@
 use kubefoundry_compiler::options::render::{API_VERSION, Render};
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_deployment::wire::{EngineType, KIND, ModelDeployment};
-use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::wire::StringEnum as _;
+use kubefoundry_kubernetes::api_group;
 use kubefoundry_provider::Provider;
 use kubefoundry_provider::starter::{Starter, StarterField, StarterRequest};
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 use super::commented_document::CommentedDocument;
 use super::gpu_suggestion::REFERENCE;
@@ -32,11 +32,6 @@ pub(super) struct Deployment {
     pub(super) fit: Option<String>,
 }
 
-/// Returns the name of an engine in a ModelDeployment.
-pub(super) fn engine_name(engine: EngineType) -> &'static str {
-    EngineType::VARIANTS.iter().find(|(_, variant)| *variant == engine).map_or("", |(name, _)| name)
-}
-
 impl Deployment {
     fn starter(&self) -> Starter {
         let request = StarterRequest { engine: self.engine, gpus: self.gpus };
@@ -48,8 +43,7 @@ impl Deployment {
         let mut document = CommentedDocument::new();
         let path = ModelDeployment::path;
         let spec = || path().spec();
-        let api_version = API_GROUPS.first().map(ApiGroup::api_version).unwrap_or_default();
-        document.set(path().api_version(), api_version);
+        document.set(path().api_version(), api_group::DEFAULT.api_version());
         document.describe(
             path().api_version(),
             "A model to serve. `kubefoundry explain spec.engine` describes the fields below a field, and `kubefoundry explain` \
@@ -70,7 +64,7 @@ impl Deployment {
             let rule = format!("Without a name, rules select the provider: {}.", names.join(", "));
             document.suggest(spec().model(), rule, format!("provider:\n  name: {}", self.provider_example()));
         }
-        document.set(spec().engine().engine_type(), engine_name(self.engine));
+        document.set(spec().engine().engine_type(), self.engine.as_str());
         document.suggest(
             spec().engine().engine_type(),
             "The longest context in tokens, by default that of the model. A shorter one needs less memory.",
@@ -107,7 +101,7 @@ impl Deployment {
 
     /// The provider in the comment about providers.
     fn provider_example(&self) -> &'static str {
-        self.selected.or(PROVIDERS.first().copied()).map_or("", |provider| provider.name())
+        self.selected.unwrap_or(PROVIDERS[0]).name()
     }
 
     /// Writes the options.
@@ -120,7 +114,7 @@ impl Deployment {
             "Options of kubefoundry for this directory. `kubefoundry explain render` lists all of them; flags override them.",
         );
         document.set(path().kind(), "Render");
-        let mut last = kubefoundry_yaml::field_path::FieldPath::from(path().kind());
+        let mut last = FieldPath::from(path().kind());
         for provider in PROVIDERS {
             if let Some(newest) = provider.info().runtimes.first() {
                 document.set(path().runtimes().key(provider.name()), *newest);
@@ -135,10 +129,9 @@ impl Deployment {
         for StarterField { path, value, comment } in self.starter().options {
             document.set(path.clone(), value);
             document.describe(path.clone(), comment);
-            last = path.segments().first().map_or(last, |first| {
-                let key = first.as_key().unwrap_or_default().to_owned();
-                kubefoundry_yaml::field_path::FieldPath::root().with_key(key)
-            });
+            if let Some(key) = path.segments().first().and_then(Segment::as_key) {
+                last = FieldPath::root().with_key(key.to_owned());
+            }
         }
         document.suggest(
             last,

@@ -31,7 +31,7 @@ use crate::exit::ExitStatus;
 use crate::output::{OutDirError, write_new_files};
 use crate::run::CommandError;
 use ci_files::{ACTION, ci_file};
-use documents::{Deployment, TOKEN_SECRET, engine_name};
+use documents::{Deployment, TOKEN_SECRET};
 use gpu_suggestion::{REFERENCE, suggest_gpus};
 use kubefoundry_compiler::options::FILE_NAME;
 use kubefoundry_yaml::append_line;
@@ -138,12 +138,8 @@ fn choose_engine(args: &InitArgs, model: &str, respondent: &mut Respondent<'_>) 
     };
     let is_gguf = model.to_ascii_lowercase().contains("gguf");
     let default = if is_gguf { EngineType::Llamacpp } else { EngineType::Vllm };
-    let question = Question {
-        flag: "--engine",
-        text: "Engine",
-        expected: &expected,
-        default: Some(engine_name(default).to_owned()),
-    };
+    let question =
+        Question { flag: "--engine", text: "Engine", expected: &expected, default: Some(default.as_str().to_owned()) };
     // clap has checked the value of the flag.
     match args.engine.as_deref().map(find) {
         Some(Ok(engine)) => Ok(engine),
