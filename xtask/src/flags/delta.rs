@@ -184,7 +184,7 @@ pub(crate) fn difference(old: &Facts, new: &Facts) -> String {
         match change {
             Change::Added(fact) => append_line!(text, "  + {fact}"),
             Change::Changed(fact) => {
-                let known = old.get(&fact.name).map(Fact::to_string).unwrap_or_default();
+                let known = &old[&fact.name];
                 append_line!(text, "  ~ {fact}\n    (committed: {known})");
             }
             Change::Removed(name) => append_line!(text, "  - {name}"),

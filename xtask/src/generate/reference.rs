@@ -53,7 +53,9 @@ fn examples() -> Result<String, Failure> {
     let all = std::fs::read_to_string(&path).map_err(|error| Failure::Broken(format!("{EXAMPLES}: {error}")))?;
     let mut text = "\n## Examples\n".to_owned();
     for example in all.split("---\n") {
-        let (comment, document) = example.split_once('\n').unwrap_or_default();
+        let (comment, document) = example
+            .split_once('\n')
+            .ok_or_else(|| Failure::Broken(format!("{EXAMPLES}: an example has no comment in its first line")))?;
         let sentence = comment.trim_start_matches('#').trim();
         append!(text, "\n{sentence}\n\n```yaml\n{}\n```\n", document.trim_end());
     }

@@ -63,8 +63,9 @@ pub(super) fn find(folder: &Path, description: &Description) -> Result<Vec<Archi
     let start = format!("{}-{}-", description.name, description.version);
     let mut archives = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| broken(folder, &error))? {
-        let path = entry.map_err(|error| broken(folder, &error))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let entry = entry.map_err(|error| broken(folder, &error))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
         let Some(stem) = name.strip_suffix(".tar.gz").or_else(|| name.strip_suffix(".zip")) else { continue };
         let Some(triple) = stem.strip_prefix(&start) else { continue };
         let platform = PLATFORMS.iter().find(|platform| platform.triple == triple);

@@ -83,11 +83,8 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
     }
     let unchanged = tally.accepted + tally.refused + tally.by_rules;
     let mut tally = Tally::default();
-    for turn in 0..OBJECTS {
-        let position = turn % with_objects.len();
-        let (Some(pair), Some(readers)) = (with_objects.get(position), readers.get(position)) else { continue };
-        let start = pick(&mut runner, pair.objects.len());
-        let mut object = pair.objects.get(start).cloned().unwrap_or_default();
+    for (pair, readers) in with_objects.iter().zip(&readers).cycle().take(OBJECTS) {
+        let mut object = pair.objects[pick(&mut runner, pair.objects.len())].clone();
         for _ in 0..=pick(&mut runner, MAX_CHANGES) {
             mutate(&mut object, &mut runner);
         }
@@ -134,10 +131,10 @@ fn read_pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
         let dump = sources(text);
         let skeleton = sources(yaml::to_yaml_stream([&printed]));
         let (group, kind) = (&crd.reduced.group, &crd.reduced.kind);
-        let served = kubefoundry_crd::Crds::from_sources(&skeleton, BUILTIN.crd_kinds()).0;
-        let served =
-            served.find(group, kind).ok().flatten().map(|found| found.served_versions().map(str::to_owned).collect());
-        let served: Vec<String> = served.unwrap_or_default();
+        let definitions = kubefoundry_crd::Crds::from_sources(&skeleton, BUILTIN.crd_kinds()).0;
+        let found = definitions.find(group, kind).map_err(|problem| Failure::Unmet(problem.diagnostic().message))?;
+        let served: Vec<String> =
+            found.into_iter().flat_map(|found| found.served_versions().map(str::to_owned)).collect();
         let of_kind = |all: &Objects| -> Vec<Value> {
             let of = |version: &String| all.get(&(format!("{group}/{version}"), kind.clone()));
             served.iter().filter_map(of).flatten().cloned().collect()
@@ -285,7 +282,7 @@ fn mutate(object: &mut Value, runner: &mut TestRunner) {
         json!({}),
         json!({"unknown": "a"}),
     ];
-    let other = others.get(pick(runner, others.len())).cloned().unwrap_or_default();
+    let other = others[pick(runner, others.len())].clone();
     match (pick(runner, 4), object.pointer_mut(parent)) {
         (0, Some(Value::Object(fields))) => {
             fields.remove(&key);

@@ -37,7 +37,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     }
     let editor: Vec<(String, String)> =
         editor::all()?.iter().map(|(name, value)| (name.clone(), format_json(value))).collect();
-    files.push(Generated { path: "src/schemas/kubefoundry.outline".into(), text: outline(&editor) });
+    files.push(Generated { path: "src/schemas/kubefoundry.outline".into(), text: outline(&editor)? });
     files
         .extend(editor.into_iter().map(|(name, text)| Generated { path: format!("schemas/{name}.json").into(), text }));
     for (name, mut value) in reports::all()? {
@@ -50,14 +50,15 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
 /// Returns the schema for any document with the fields of each kind replaced by one line: `@` and the name of the
 /// kind's own schema. The program embeds this outline, so that it holds each kind only once; `src/schemas.rs` expands
 /// it.
-fn outline(schemas: &[(String, String)]) -> String {
-    let any = schemas.iter().find(|(name, _)| name == "kubefoundry").map_or("", |(_, text)| text);
+fn outline(schemas: &[(String, String)]) -> Result<String, Failure> {
+    let any = schemas.iter().find(|(name, _)| name == "kubefoundry");
+    let (_, any) = any.ok_or_else(|| Failure::Broken("there is no schema kubefoundry".to_owned()))?;
     let kinds = schemas.iter().filter(|(name, _)| name != "kubefoundry");
-    kinds.fold(any.to_owned(), |outline, (name, text)| {
+    Ok(kinds.fold(any.clone(), |outline, (name, text)| {
         let fields = text.trim_end_matches("\n}\n").lines().skip(3);
         let fields: String = fields.flat_map(|line| ["   ", line, "\n"]).collect();
         outline.replace(&fields, &format!("   @{name}\n"))
-    })
+    }))
 }
 
 /// Turns a doc comment into text: joins the lines of each paragraph.

@@ -5,7 +5,7 @@ use kubefoundry_actor as actor;
 use kubefoundry_compiler::options::render::API_VERSION as RENDER_API_VERSION;
 use kubefoundry_composition::PROVIDERS;
 use kubefoundry_deployment::wire::{CONFIGURATION_KIND, EngineType, KIND, ServingMode};
-use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_kubernetes::api_group;
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_provider::Provider;
 use serde_json::{Map, Value, json};
@@ -14,8 +14,7 @@ use super::editor::RENDER;
 
 /// Returns the snippets for an empty document of a kind.
 pub(super) fn of_kind(kind: &str) -> Vec<Value> {
-    let api_version = API_GROUPS.first().map(ApiGroup::api_version).unwrap_or_default();
-    let head = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "${1:name}"}});
+    let head = json!({"apiVersion": api_group::DEFAULT.api_version(), "kind": kind, "metadata": {"name": "${1:name}"}});
     let with = |head: &Value, key: &str, value: Value| {
         let mut body = head.clone();
         body[key] = value;
@@ -34,7 +33,7 @@ pub(super) fn of_kind(kind: &str) -> Vec<Value> {
             let disaggregated = json!({
                 "model": {"id": "${2:org/model}"},
                 "engine": {"type": choice(3, ["vllm", "sglang", "trtllm"])},
-                "serving": {"mode": mode(ServingMode::Disaggregated)},
+                "serving": {"mode": ServingMode::Disaggregated.as_str()},
                 "scaling": {"prefill": role(4), "decode": role(7)},
             });
             vec![
@@ -50,7 +49,7 @@ pub(super) fn of_kind(kind: &str) -> Vec<Value> {
             let spec = json!({
                 "capabilities": {
                     "engines": [choice(2, EngineType::VARIANTS.iter().map(|(name, _)| *name))],
-                    "servingModes": [mode(ServingMode::Aggregated)],
+                    "servingModes": [ServingMode::Aggregated.as_str()],
                     "gpuSupport": true,
                 },
                 "selectionRules": [{"condition": "${3:spec.engine.type == 'vllm'}", "priority": "${4:50}"}],
@@ -120,10 +119,6 @@ fn stop(number: u8, default: &str) -> String {
 
 fn choice<'c>(number: u8, words: impl IntoIterator<Item = &'c str>) -> String {
     format!("${{{number}|{}|}}", words.into_iter().collect::<Vec<_>>().join(","))
-}
-
-fn mode(mode: ServingMode) -> &'static str {
-    ServingMode::VARIANTS.iter().find(|(_, variant)| *variant == mode).map_or("", |(name, _)| name)
 }
 
 fn first_runtime(provider: &dyn Provider, number: usize) -> Option<Value> {
