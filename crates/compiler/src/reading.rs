@@ -136,7 +136,7 @@ fn find_non_json(text: &str) -> Option<Failure> {
     let width =
         text.get(offset..).and_then(|rest| rest.chars().next()).filter(|c| *c != '\n').map_or(0, char::len_utf8);
     let reason = error.to_string();
-    let reason = reason.split(" at line ").next().unwrap_or_default();
+    let reason = reason.split_once(" at line ").map_or(&*reason, |(reason, _)| reason);
     let message = format!("text that is not JSON in a .json file ({reason}); expected JSON, or the ending .yaml");
     Some(Failure::new(FailureKind::Syntax, Span { start: offset, end: offset + width }, message))
 }

@@ -41,8 +41,8 @@ fn is_duration(text: &str) -> bool {
     }
     let mut parts = 0;
     while !rest.is_empty() {
-        let after_amount = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let amount = rest.strip_suffix(after_amount).unwrap_or("");
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (amount, after_amount) = rest.split_at(end);
         if !amount.bytes().any(|byte| byte.is_ascii_digit()) || amount.matches('.').count() > 1 {
             return false;
         }

@@ -119,19 +119,19 @@ fn compile(pattern: &str) -> Result<Regex, String> {
 /// (<https://github.com/google/re2/wiki/Syntax>).
 fn re2_to_rust(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
-    let (mut rest, mut in_class) = (pattern, false);
-    while let Some(first) = rest.chars().next() {
-        let after = rest.get(first.len_utf8()..).unwrap_or_default();
-        let mut consumed = first.len_utf8();
+    let (mut rest, mut in_class) = (pattern.chars(), false);
+    while let Some(first) = rest.next() {
+        let after = rest.as_str();
         match (first, after.chars().next()) {
             ('\\', Some('Q')) if !in_class => {
-                let quoted = after.get(1..).unwrap_or_default();
-                let (literal, skipped) = quoted.split_once("\\E").map_or((quoted, 0), |(literal, _)| (literal, 2));
+                rest.next();
+                let quoted = rest.as_str();
+                let (literal, after_literal) = quoted.split_once("\\E").unwrap_or((quoted, ""));
                 out.push_str(&regex::escape(literal));
-                consumed += 1 + literal.len() + skipped;
+                rest = after_literal.chars();
             }
             ('\\', Some(escaped)) => {
-                consumed += escaped.len_utf8();
+                rest.next();
                 match escaped {
                     'd' => out.push_str("[0-9]"),
                     'D' => out.push_str("[^0-9]"),
@@ -149,24 +149,24 @@ fn re2_to_rust(pattern: &str) -> String {
             ('[', _) => {
                 in_class = true;
                 out.push('[');
+                if after.starts_with('^') {
+                    out.extend(rest.next());
+                }
                 // A bracket directly after the start is a member of the class.
-                let start = after.strip_prefix('^').unwrap_or(after);
-                out.push_str(after.get(..after.len() - start.len()).unwrap_or_default());
-                consumed += after.len() - start.len();
-                if start.starts_with(']') {
+                if rest.as_str().starts_with(']') {
                     out.push_str("\\]");
-                    consumed += 1;
+                    rest.next();
                 }
             }
             (':', Some(']')) if in_class => {
                 // `:]` ends `[:alpha:]`, not the class around it, unless the colon is a plain member of the class.
-                let ends_named_class = out.rfind("[:").is_some_and(|at| {
-                    out.get(at + 2..).unwrap_or_default().bytes().all(|c| c.is_ascii_lowercase() || c == b'^')
-                });
+                let ends_named_class = out
+                    .rsplit_once("[:")
+                    .is_some_and(|(_, name)| name.bytes().all(|c| c.is_ascii_lowercase() || c == b'^'));
                 out.push(':');
                 if ends_named_class {
                     out.push(']');
-                    consumed += 1;
+                    rest.next();
                 }
             }
             (']', _) => {
@@ -177,7 +177,6 @@ fn re2_to_rust(pattern: &str) -> String {
             ('{', _) if !in_class && !is_repetition(after) => out.push_str("\\{"),
             _ => out.push(first),
         }
-        rest = rest.get(consumed..).unwrap_or_default();
     }
     out
 }

@@ -186,7 +186,7 @@ fn resource_of(own: &OwnGpu) -> &'static str {
 fn describe(name: &str, own: &OwnGpu, path: &FieldPath, findings: &mut Findings<'_>) -> Option<KnownGpu> {
     let bytes = bytes_of(own.memory.as_deref()?);
     let path_of_capability = path.key("computeCapability");
-    let capability = own.compute_capability.as_deref().map(|text| {
+    let capability = own.compute_capability.as_deref().and_then(|text| {
         let capability =
             text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
         if capability.is_none() {
@@ -197,7 +197,7 @@ fn describe(name: &str, own: &OwnGpu, path: &FieldPath, findings: &mut Findings<
     });
     Some(KnownGpu {
         resource: Some(Cow::Borrowed(resource_of(own))),
-        capability: capability.unwrap_or_default(),
+        capability,
         ..KnownGpu::from_nominal_memory(name, bytes?)
     })
 }

@@ -265,10 +265,10 @@ const DOWNLOAD_VARIABLES: &[&str] = &[
 /// Warns if a model can only be downloaded with a token, and the deployment has none. A volume may have the model already.
 fn warn_about_gated_model(deployment: &Deployment, findings: &mut Findings<'_>) {
     let model = &deployment.model;
-    let is_gated = model.facts.as_ref().is_some_and(|facts| facts.is_gated == Some(true));
+    let (Some(id), Some(facts)) = (&model.id, &model.facts) else { return };
     // Images of llama.cpp often contain their model.
     let may_have_model = !model.volumes.is_empty() || deployment.engine.kind == EngineType::Llamacpp;
-    if !is_gated || deployment.hugging_face_token.is_some() || may_have_model {
+    if facts.is_gated != Some(true) || deployment.hugging_face_token.is_some() || may_have_model {
         return;
     }
     let mut variables = deployment.env.iter().filter_map(|variable| variable.name.as_deref());
@@ -277,7 +277,6 @@ fn warn_about_gated_model(deployment: &Deployment, findings: &mut Findings<'_>) 
     }
     let path = ModelDeployment::path().spec().model().id();
     let secret = ModelDeployment::path().spec().secrets().hugging_face_token();
-    let id = model.id.as_deref().unwrap_or_default();
     let message = format!("{id} can only be downloaded with a token, but {secret} is not set");
     findings.report(&codes::GATED_MODEL_WITHOUT_TOKEN, path, message).help(format!(
         "set {secret} to the name of a Secret with the key HF_TOKEN, of an account that accepted the license"

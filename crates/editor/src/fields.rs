@@ -38,8 +38,7 @@ pub(crate) fn declared_at(
     let has_overrides = kind.name == kubefoundry_deployment::wire::KIND;
     for (position, segment) in path.segments().iter().enumerate() {
         declared = step(&declared.shape, segment)?;
-        let at = path.segments().get(..=position).unwrap_or_default();
-        if has_overrides && at == overrides.segments() {
+        if has_overrides && position + 1 == overrides.segments().len() && path.starts_with(&overrides) {
             let named = named_provider(document);
             let shape = provider.or(named.as_deref()).and_then(|name| BUILTIN.find_provider(name))?.info().overrides;
             declared.shape = shape;

@@ -81,7 +81,7 @@ fn describe_flag(place: &Place, text: &str, session: Option<&Session>) -> Option
     let flags =
         flags(&place.path.parent()).filter(|_| matches!(place.path.segments().last(), Some(Segment::Index(_))))?;
     let written = text.get(place.span.start..place.span.end)?.trim_matches(['"', '\'']);
-    let (flag, _, table) = flags.find(written.split(['=', ' ']).next().unwrap_or_default())?;
+    let (flag, _, table) = flags.find(written.split_once(['=', ' ']).map_or(written, |(name, _)| name))?;
     Some((flags.describe(&flag, &table), place.span))
 }
 

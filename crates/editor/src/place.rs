@@ -95,7 +95,7 @@ pub(crate) fn find_blanks(text: &str, offset: usize) -> Vec<Blank> {
     let word = word_at(text, offset);
     let (before, after) = (text.get(..word.start).unwrap_or_default(), text.get(word.end..).unwrap_or_default());
     let is_key_already = after.trim_start_matches(['"', '\'']).starts_with(':');
-    let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+    let line = before.rsplit_once(['\n', '\r']).map_or(before, |(_, line)| line);
     let gap = if line.ends_with(':') { " " } else { "" };
     let as_key = (!is_key_already && gap.is_empty()).then(|| format!("{PLACEHOLDER}:"));
     let mut blanks = Vec::new();
@@ -166,7 +166,7 @@ fn search<'n, 't>(node: &'n Node<'t>, path: &FieldPath, text: &str) -> Option<Fo
         }
         Value::String(string) if string.contains(PLACEHOLDER) => {
             // On a later line, the word would continue a text that is complete.
-            let written = text.get(node.span.start..node.span.end).unwrap_or_default();
+            let written = node.span.of(text);
             let is_on_first_line = written.lines().next().is_some_and(|line| line.contains(PLACEHOLDER));
             is_on_first_line.then(|| (None, path.clone(), FieldPart::Value, node.span))
         }

@@ -112,13 +112,12 @@ fn check_tag(tag: &str) -> SyntaxResult {
 }
 
 fn check_digest(digest: &str) -> SyntaxResult {
-    let length = match digest.split_once(':') {
-        Some(("sha256", _)) => 64,
-        Some(("sha384", _)) => 96,
-        Some(("sha512", _)) => 128,
-        _ => 0,
+    let (length, hex) = match digest.split_once(':') {
+        Some(("sha256", hex)) => (64, hex),
+        Some(("sha384", hex)) => (96, hex),
+        Some(("sha512", hex)) => (128, hex),
+        _ => (0, ""),
     };
-    let hex = digest.split_once(':').map_or("", |(_, hex)| hex);
     let fits = length > 0 && hex.len() == length && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if fits { Ok(()) } else { Err("an image digest such as sha256: and 64 lower-case hexadecimal digits") }
 }

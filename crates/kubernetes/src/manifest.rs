@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::api_group::ApiGroup;
+use crate::header::group_of;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::infallible::to_json;
 
@@ -126,8 +127,8 @@ pub struct Identity {
 impl Identity {
     /// Creates the identity of an object with these header fields. The version of `api_version` is dropped.
     pub fn new(api_version: &str, kind: &str, namespace: Option<&str>, name: &str) -> Self {
-        let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        Self { group: group.into(), kind: kind.into(), namespace: namespace.map(Arc::from), name: name.into() }
+        let group = group_of(api_version).into();
+        Self { group, kind: kind.into(), namespace: namespace.map(Arc::from), name: name.into() }
     }
 }
 

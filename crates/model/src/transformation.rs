@@ -329,7 +329,7 @@ impl DeploymentRun<'_> {
         let Some(name) = selection.provider.clone() else { return rendering };
         let Some(provider) = provider else {
             select::check_claims(&name, deployment, catalog, findings);
-            rendering.passed_on = Some(pass_on(self.object, deployment.api_group, selection, findings));
+            rendering.passed_on = Some(pass_on(self.object, deployment.api_group, &name, selection, findings));
             return rendering;
         };
         let errors_before = findings.error_count();
@@ -472,10 +472,10 @@ fn resolve_fields(deployment: &Deployment, object: &InputObject<'_>) -> Vec<Reso
 fn pass_on(
     object: &InputObject<'_>,
     api_group: &ApiGroup,
+    provider: &str,
     selection: &Selection,
     findings: &mut Findings<'_>,
 ) -> Value {
-    let provider = selection.provider.as_deref().unwrap_or_default();
     let spec = ModelDeployment::path().spec();
     findings
         .report(

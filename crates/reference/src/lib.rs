@@ -10,6 +10,7 @@ use kubefoundry_compiler::options::render;
 use kubefoundry_composition::BUILTIN;
 use kubefoundry_deployment::wire::{self, InferenceProviderConfig, ModelDeployment};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_kubernetes::header::group_of;
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, ObjectShape, Shape};
 use kubefoundry_llamastack::wire::LlamaStackDistribution;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -82,8 +83,7 @@ impl DocumentedKind {
     pub fn versions_with(&self, path: &str) -> Vec<String> {
         let Some(path) = FieldPath::try_parse(path) else { return (self.versions)() };
         let is_absent = |version: &String| {
-            let group = version.split('/').next().unwrap_or_default();
-            let absent = self.object().map(|object| object.absent_in(group)).unwrap_or_default();
+            let absent = self.object().map(|object| object.absent_in(group_of(version))).unwrap_or_default();
             absent.iter().any(|absent| path.starts_with(absent))
         };
         (self.versions)().into_iter().filter(|version| !is_absent(version)).collect()
@@ -130,7 +130,7 @@ pub struct UnknownField {
 /// assert!(!is_path("models/llama.yaml") && !is_path("KF0113"));
 /// ```
 pub fn is_path(text: &str) -> bool {
-    let first = text.split(['.', '[']).next().unwrap_or_default();
+    let first = text.split_once(['.', '[']).map_or(text, |(first, _)| first);
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'[' | b']' | b'_'));
     is_plain && (matches!(first, "spec" | "metadata" | "status") || find_kind(first).is_some())
 }

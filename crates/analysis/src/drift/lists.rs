@@ -53,12 +53,13 @@ pub(super) fn list_kind(
     field: &str,
     items: [&[Value]; 2],
 ) -> ListKind {
-    let keys = match schema.and_then(|schema| schema.get("x-kubernetes-list-type")).and_then(Value::as_str) {
-        Some("set") => return ListKind::Set,
-        Some("map") => schema.map(schema_keys).unwrap_or_default(),
-        // The default list type of a schema is atomic.
-        Some(_) => Vec::new(),
-        None if schema.is_some() => Vec::new(),
+    let keys = match schema {
+        Some(schema) => match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
+            Some("set") => return ListKind::Set,
+            Some("map") => schema_keys(schema),
+            // The default list type of a schema is atomic.
+            _ => Vec::new(),
+        },
         None => known_keys(composition, field, items),
     };
     let is_identified = !keys.is_empty() && items.iter().all(|items| are_identified(items, &keys));

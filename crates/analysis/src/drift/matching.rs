@@ -8,6 +8,7 @@ use serde_json::Value;
 use kubefoundry_compiler::cluster_snapshot::LiveObject;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
+use kubefoundry_kubernetes::header::group_of;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_provider::status::text_or_empty;
 
@@ -43,9 +44,8 @@ impl<'l> LiveIndex<'l> {
     /// ownership annotation identifies it.
     pub(super) fn find(&self, expected: &Value) -> LiveMatch<'l> {
         let api_version = text_or_empty(expected, "/apiVersion");
-        let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        let namesakes =
-            self.objects.get(&(group, text_or_empty(expected, "/kind"), text_or_empty(expected, "/metadata/name")));
+        let (kind, name) = (text_or_empty(expected, "/kind"), text_or_empty(expected, "/metadata/name"));
+        let namesakes = self.objects.get(&(group_of(api_version), kind, name));
         let mut candidates = namesakes.cloned().unwrap_or_default();
         if let Some(namespace) = expected.pointer("/metadata/namespace").and_then(Value::as_str) {
             candidates.retain(|(_, live)| live.object.namespace.as_deref() == Some(namespace));

@@ -226,10 +226,9 @@ fn compare_all(
         })
         .collect();
     matched.sort_unstable();
-    let is_extra =
-        |(position, object): &(usize, &LiveObject)| matched.binary_search(position).is_err() && was_rendered(object);
+    let unmatched = live.iter().enumerate().filter(|(position, _)| matched.binary_search(position).is_err());
     let mut extra_objects: Vec<ObjectDrift> =
-        live.iter().enumerate().filter(is_extra).map(|(_, object)| extra_object(object, &deployments)).collect();
+        unmatched.filter_map(|(_, object)| Some(extra_object(object, rendered_from(object)?, &deployments))).collect();
     extra_objects.sort_by(|one, other| one.object.cmp(&other.object));
     objects.extend(extra_objects);
     objects
@@ -341,22 +340,23 @@ fn missing_object(expected: &Value, kinds: &BTreeSet<&str>) -> ObjectDrift {
     without_fields(expected, Outcome::Missing, if kinds.contains(kind) { String::new() } else { message })
 }
 
-/// Returns whether a live object was rendered earlier: it has an ownership annotation and no other controller. Upstream
-/// controllers copy annotations to the objects that they create, so the annotation alone does not suffice.
-fn was_rendered(object: &LiveObject) -> bool {
-    object.owner_annotation().is_some() && object.controller().is_none_or(|owner| owner.is_deployment())
+/// Returns the deployment of a live object that was rendered earlier: it has an ownership annotation and no other
+/// controller. Upstream controllers copy annotations to the objects that they create, so the annotation alone does not
+/// suffice.
+fn rendered_from(object: &LiveObject) -> Option<&str> {
+    let (_, deployment) = object.owner_annotation()?;
+    object.controller().is_none_or(|owner| owner.is_deployment()).then_some(deployment)
 }
 
-fn extra_object(live: &LiveObject, deployments: &BTreeSet<&str>) -> ObjectDrift {
-    let deployment = live.owner_annotation().map(|(_, name)| name).unwrap_or_default().to_owned();
-    let message = if deployments.contains(deployment.as_str()) {
+fn extra_object(live: &LiveObject, deployment: &str, deployments: &BTreeSet<&str>) -> ObjectDrift {
+    let message = if deployments.contains(deployment) {
         format!("ModelDeployment {deployment} does not become it")
     } else {
         format!("SPEC has no ModelDeployment {deployment}")
     };
     ObjectDrift {
         object: live.object.clone(),
-        deployment,
+        deployment: deployment.to_owned(),
         result: Outcome::Extra,
         message,
         fields: Vec::new(),

@@ -252,12 +252,11 @@ impl SecretValues {
         outputs: &[RenderedChange],
         objects: [&[Object]; 2],
     ) -> Self {
-        let mask = |roots: [Option<&Value>; 2], path: &FieldPath, values: [&Option<Value>; 2]| {
-            let [old, new] = [0, 1].map(|side| {
-                let root = roots.get(side).copied().flatten().unwrap_or(&Value::Null);
-                Some(mask_at(root, path, values.get(side).copied()?.clone()?))
-            });
-            (&old != values[0] || &new != values[1]).then_some([old, new])
+        let mask = |roots: [Option<&Value>; 2], path: &FieldPath, [before, after]: [&Option<Value>; 2]| {
+            let [old_root, new_root] = roots.map(|root| root.unwrap_or(&Value::Null));
+            let mask = |root: &Value, value: &Option<Value>| Some(mask_at(root, path, value.clone()?));
+            let (old, new) = (mask(old_root, before), mask(new_root, after));
+            (old != *before || new != *after).then_some([old, new])
         };
         let of_field = |it: &JsonDifference| {
             Some((it.path.to_string(), mask(documents.map(Some), &it.path, [&it.before, &it.after])?))

@@ -201,15 +201,14 @@ fn run_deployments(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
     let inputs: BTreeMap<(SourceId, usize, ObjectRef), &Arc<InputDocument>> =
         rendered.map(|input| ((input.source, input.index, input.header.object()), input)).collect();
     // Outputs are sorted by decision, so those of one deployment are a slice.
-    let mut first = 0;
+    let mut rest = outputs.as_slice();
     let side = |(position, decision): (usize, _)| {
         let decision: &Arc<kubefoundry_compiler::Decision> = decision;
-        let rest = outputs.get(first..).unwrap_or_default();
-        let outputs = rest.get(..rest.partition_point(|output| output.decision <= position)).unwrap_or_default();
+        let first = outputs.len() - rest.len();
+        let (own, later) = rest.split_at(rest.partition_point(|output| output.decision <= position));
+        rest = later;
         let input = inputs.get(&(decision.source, decision.document, decision.object.clone())).copied();
-        let side = RunDeployment { run, position, decision, input, outputs, first };
-        first += outputs.len();
-        side
+        RunDeployment { run, position, decision, input, outputs: own, first }
     };
     decisions.iter().enumerate().map(side).collect()
 }

@@ -345,12 +345,12 @@ impl<'p> RuleAnalyzer<'p> {
         self.any.add(&root);
         let winner = verdict.winner();
         let decider = winner.and_then(|winner| Some((winner, verdict.deciding.get(winner).copied().flatten()?)));
-        for (position, assessment) in verdict.selection.candidates.iter().enumerate() {
+        let samples = self.open.iter_mut().zip(&mut self.rules);
+        for (position, (assessment, (open, records))) in verdict.selection.candidates.iter().zip(samples).enumerate() {
             let is_open = assessment.closed_gate.is_none();
-            if is_open && let Some(open) = self.open.get_mut(position) {
+            if is_open {
                 open.add(&root);
             }
-            let records = self.rules.get_mut(position).map(Vec::as_mut_slice).unwrap_or_default();
             for (index, (rule, record)) in assessment.rules.iter().zip(records).enumerate() {
                 match rule.value {
                     // A rule of a provider that is not eligible neither decides nor refuses.
@@ -421,12 +421,12 @@ impl<'p> RuleAnalyzer<'p> {
         let candidates = self.engine.catalog().candidates();
         let mut flaws = Vec::new();
         let mut providers = Vec::new();
-        for (position, candidate) in candidates.iter().enumerate() {
-            let (open, wins) = (self.open.get(position), self.wins.get(position).copied().unwrap_or_default());
+        let samples = self.open.iter().zip(self.wins.iter().copied());
+        for (position, (candidate, (open, wins))) in candidates.iter().zip(samples).enumerate() {
             providers.push(ProviderSummary {
                 provider: candidate.name.clone(),
                 rules: candidate.rules.len(),
-                open: open.map_or(0, |open| open.count),
+                open: open.count,
                 wins,
             });
             if wins == 0 {

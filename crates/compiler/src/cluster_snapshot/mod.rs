@@ -15,7 +15,7 @@ use kubefoundry_deployment::wire;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Location, ObjectRef, RelatedLocation};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::header::{Header, group_of};
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_model::composition::Composition;
 use kubefoundry_yaml as yaml;
@@ -197,7 +197,7 @@ fn without_managers(value: &Value) -> Value {
 impl LiveObject {
     /// Returns the object's API group; empty for the core group.
     pub fn group(&self) -> &str {
-        self.object.api_version.rsplit_once('/').map_or("", |(group, _)| group)
+        group_of(&self.object.api_version)
     }
 
     /// Returns the deployment `namespace/name` that the ownership annotation names, and the API group of that
@@ -215,7 +215,7 @@ impl LiveObject {
         let owner = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
         Some(ControllerReference {
-            group: text("apiVersion").rsplit_once('/').map_or("", |(group, _)| group),
+            group: group_of(text("apiVersion")),
             kind: text("kind"),
             name: text("name"),
             uid: text("uid"),

@@ -220,9 +220,8 @@ const SHORTER_NAMES: [usize; 4] = [40, 32, 24, 16];
 /// with the same start stay different.
 fn shorten(name: &str, length: usize) -> String {
     let hash = format!("{:016x}", kubefoundry_yaml::fingerprint::fnv1a_64(name.as_bytes()));
-    let hash = hash.get(..HASH_LENGTH).unwrap_or(&hash);
     let start: String = name.chars().take(length.saturating_sub(HASH_LENGTH + 1)).collect();
-    format!("{}-{hash}", start.trim_end_matches(['-', '.']))
+    format!("{}-{hash:.HASH_LENGTH$}", start.trim_end_matches(['-', '.']))
 }
 
 /// The characters of a hash in a shortened name.

@@ -188,7 +188,8 @@ impl PatchBuilder<'_> {
 
 /// Removes a flag from a command line, as a difference shows it.
 fn remove_flag(args: &mut Vec<String>, shown: &str) {
-    let name = shown.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default().to_owned();
+    let flag = shown.trim_start_matches('-');
+    let name = flag.split_once(['=', ' ']).map_or(flag, |(name, _)| name);
     let Some(position) = args.iter().position(|word| {
         word == shown || flags_from_argv(std::slice::from_ref(word)).first().is_some_and(|flag| flag.name == name)
     }) else {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubefoundry_engines::{escape_expansion, expand_variables, script_item};
-use kubefoundry_provider::draft::{items_at, string_at, string_entries_at};
+use kubefoundry_provider::draft::{items_at, string_at};
 use serde_json::Value;
 
 /// The most bytes by which references may extend one object. Further references stay.
@@ -78,9 +78,11 @@ impl Resolver<'_> {
         for source in items_at(object, "/envFrom") {
             let Some(name) = string_at(source, "/configMapRef/name") else { continue };
             let prefix = string_at(source, "/prefix").unwrap_or_default();
-            for (key, value) in self.config_map(name).map(|it| string_entries_at(it, "/data")).unwrap_or_default() {
-                let value = value.as_str().unwrap_or_default();
-                variables.insert(format!("{prefix}{key}"), known(value, Some(name)));
+            let data = self.config_map(name).and_then(|it| it.get("data")?.as_object());
+            for (key, value) in data.into_iter().flatten() {
+                if let Some(value) = value.as_str() {
+                    variables.insert(format!("{prefix}{key}"), known(value, Some(name)));
+                }
             }
         }
         for variable in items_at(object, "/envs").iter().chain(items_at(object, "/env")) {

@@ -1,7 +1,7 @@
 //! What a deployment says about the engine's container besides its command, variables and resources.
 
-use kubefoundry_yaml::{Node, Value};
-use serde_json::{Map, Value as Json};
+use kubefoundry_yaml::Node;
+use serde_json::Value as Json;
 
 /// Probes, mounts and security of the engine's container: of all workers, or of those of one role. Their structure is that
 /// of Kubernetes, which the pipeline checks.
@@ -59,9 +59,10 @@ fn mount_path<'n>(mount: &'n Node<'_>) -> Option<&'n str> {
 
 /// Merges the fields of a mapping over those of another one. A value of another type is left to the check of the structure.
 fn merge_fields(common: &Node<'static>, own: &Node<'static>) -> Node<'static> {
-    let (Value::Mapping(_), Value::Mapping(_)) = (&common.value, &own.value) else { return own.clone() };
-    let mut fields: Map<String, Json> = common.to_json().as_object().cloned().unwrap_or_default();
-    fields.extend(own.to_json().as_object().cloned().unwrap_or_default());
+    let (Json::Object(mut fields), Json::Object(own_fields)) = (common.to_json(), own.to_json()) else {
+        return own.clone();
+    };
+    fields.extend(own_fields);
     Node::from(&Json::Object(fields)).to_owned_node()
 }
 

@@ -122,8 +122,8 @@ fn from_elements<'u>(
     while let Some((index, element)) = elements.next() {
         let path = base.index(index);
         let unknown_flag: Option<&str> = preceding_unknown.take().filter(|_| !looks_like_flag(element));
-        let Some(flag) = element.strip_prefix("--").filter(|flag| is_flag_name(flag.split('=').next().unwrap_or("")))
-        else {
+        let has_name = |flag: &&str| is_flag_name(flag.split_once('=').map_or(*flag, |(name, _)| name));
+        let Some(flag) = element.strip_prefix("--").filter(has_name) else {
             let message = format!("{:?} is not a flag, expected --flag or --flag=value", shorten(element));
             let reported = findings.report(&codes::INVALID_EXTRA_ARGUMENT, &path, message);
             if let Some(flag) = unknown_flag {

@@ -94,19 +94,16 @@ pub(crate) fn check_formats(model: &Model, launcher: &Launcher, invocation: &Inv
         let find = |parser: &str| formats.iter().find(|format| format.parsers.contains(&parser));
         let Some(expected) = expected.and_then(find) else { continue };
         for argument in flags.iter().filter_map(|flag| invocation.get(flag)) {
-            let Some(written) = text_of(argument).and_then(find) else { continue };
+            let Some(parser) = text_of(argument) else { continue };
+            let Some(written) = find(parser) else { continue };
             let both_think = [written, expected].iter().all(|format| THINK_TAGS.contains(&format.models));
             let is_same = written.models == expected.models || what == "reasoning" && both_think;
             if is_same {
                 continue;
             }
             let message = format!(
-                "--{} is {:?}, which reads the {what} of {} models, but {} writes {pronoun} of {} models",
-                argument.name,
-                text_of(argument).unwrap_or_default(),
-                written.models,
-                model.id,
-                expected.models
+                "--{} is {parser:?}, which reads the {what} of {} models, but {} writes {pronoun} of {} models",
+                argument.name, written.models, model.id, expected.models
             );
             let reported = findings.report(&codes::FOREIGN_PARSER, &argument.path, message);
             if let Some(parser) = name_in(launcher, argument, expected) {

@@ -132,19 +132,20 @@ impl FlagFile {
     }
 
     /// Returns all entries of the version with this letter, sorted by name.
+    #[expect(clippy::expect_used, reason = "the letter is one of this file, which is a part of the program")]
     pub(super) fn entries_of_version(&self, letter: u8) -> &[TableEntry] {
         let lines = || self.header().entries.lines().map(parse_entry).filter(move |entry| self.covers(entry, letter));
-        let slot = self.entries.get(usize::from(letter.saturating_sub(b'a')));
-        slot.map(|slot| slot.get_or_init(|| lines().collect()).as_slice()).unwrap_or_default()
+        let slot =
+            self.entries.get(usize::from(letter.saturating_sub(b'a'))).expect("a version has a letter from a to z");
+        slot.get_or_init(|| lines().collect())
     }
 
     /// Returns the entries of the version with this letter whose names start with a prefix, sorted by name.
     pub(super) fn entries_with_prefix(&self, letter: u8, prefix: &str) -> &[TableEntry] {
         let entries = self.entries_of_version(letter);
-        let from = entries.partition_point(|entry| entry.name < prefix);
-        let rest = entries.get(from..).unwrap_or_default();
-        let length = rest.partition_point(|entry| entry.name.starts_with(prefix));
-        rest.get(..length).unwrap_or_default()
+        let (_, rest) = entries.split_at(entries.partition_point(|entry| entry.name < prefix));
+        let (found, _) = rest.split_at(rest.partition_point(|entry| entry.name.starts_with(prefix)));
+        found
     }
 
     /// Returns the name in the version with this letter that is closest to an unknown one, if any is close.

@@ -286,9 +286,6 @@ fn feed_forward(model: &Model, family: Family, hidden: u128, layers: u128, schem
     let Some(expert_width) = model.moe_intermediate.or(model.intermediate).map(u128::from) else {
         return Interval::UNKNOWN;
     };
-    if alone && model.moe_layers.is_none() {
-        return Interval::UNKNOWN;
-    }
     let matrices = if alone { 2 } else { 3 };
     let inner = model.moe_hidden.map_or(hidden, u128::from);
     let size = Expert { matrices, hidden: inner, width: expert_width };
@@ -327,7 +324,8 @@ fn feed_forward(model: &Model, family: Family, hidden: u128, layers: u128, schem
             (all.saturating_add(dense_layer.min.saturating_mul(leading)), max)
         }
         FeedForward::Alone => {
-            let blocks = u128::from(model.moe_layers.unwrap_or_default()).min(layers);
+            let Some(blocks) = model.moe_layers else { return Interval::UNKNOWN };
+            let blocks = u128::from(blocks).min(layers);
             (with_experts.min.saturating_mul(blocks), with_experts.max.saturating_mul(blocks.min(stage)))
         }
         FeedForward::Both => {
@@ -434,8 +432,8 @@ fn has_layer_of(pattern: &str, layers: &Range<u32>) -> bool {
     let Some((_, rest)) = pattern.split_once("layers.") else {
         return true;
     };
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+').unwrap_or(rest.len());
-    let numbers = rest.get(..end).unwrap_or_default();
+    let is_end = |c: char| !c.is_ascii_digit() && c != '-' && c != '+';
+    let numbers = rest.split_once(is_end).map_or(rest, |(numbers, _)| numbers);
     let mut spans = numbers.split('+').map(|span| {
         let (first, last) = span.split_once('-').unwrap_or((span, span));
         Some((first.parse::<u32>().ok()?, last.parse::<u32>().ok()?))

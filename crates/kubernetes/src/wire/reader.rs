@@ -455,9 +455,8 @@ pub fn report_unknown_field(
         None => format!("unknown field {:?}{parent}", shorten(key)),
     };
     // A quoted key stays quoted, which JSON requires.
-    let key_span = node.entry(key).map(|entry| entry.key_span).unwrap_or_default();
-    let is_quoted =
-        reader.findings.scope().text.get(key_span.start..key_span.end).is_some_and(|text| text.starts_with('"'));
+    let text = reader.findings.scope().text;
+    let is_quoted = node.entry(key).is_some_and(|entry| entry.key_span.of(text).starts_with('"'));
     let reported = reader.findings.report(reader.unknown_field_code, FieldRef::key(&at), message);
     match suggestion {
         Some(field) if node.get(field).is_none() => {

@@ -16,6 +16,7 @@ use kubefoundry_deployment::ir::{Deployment, ProviderRequest};
 use kubefoundry_deployment::wire::{OBJECT_FIELDS, Patch, SharedOverrides};
 use kubefoundry_diagnostics::{Diagnostic, FieldRef, Findings};
 use kubefoundry_kubernetes::api_group::{AIRUNWAY, ApiGroup};
+use kubefoundry_kubernetes::header::group_of;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::{PathOf, Read as _, Reader};
 use kubefoundry_provider::Provider;
@@ -121,10 +122,7 @@ fn merge_overrides(
     objects: &mut [ObjectInWork],
     findings: &mut Findings<'_>,
 ) {
-    let is_main = |manifest: &Manifest| {
-        let group = manifest.api_version.split_once('/').map_or("", |(group, _)| group);
-        provider.info().has_kind(group, &manifest.kind)
-    };
+    let is_main = |manifest: &Manifest| provider.info().has_kind(group_of(&manifest.api_version), &manifest.kind);
     let main = manifests.iter().zip(objects).find(|(manifest, _)| is_main(manifest));
     let Some((manifest, object)) = main.filter(|_| !overrides.is_empty()) else { return };
     let (value, writes) = object.open(manifest);
@@ -189,7 +187,8 @@ struct AppliedPatch<'p> {
 impl AppliedPatch<'_> {
     /// Applies the patch to every object that it targets.
     fn apply(&self, manifests: &[Manifest], objects: &mut [ObjectInWork], findings: &mut Findings<'_>) {
-        let target = self.patch.target.clone().unwrap_or_default();
+        // The reader has refused a patch without a target.
+        let Some(target) = &self.patch.target else { return };
         let is_target = |manifest: &Manifest| {
             target.kind.as_ref() == Some(&manifest.kind)
                 && target.name.as_ref().is_none_or(|name| *name == manifest.metadata.name)
@@ -266,9 +265,9 @@ impl AppliedPatch<'_> {
     }
 
     fn report_missing_target(&self, manifests: &[Manifest], findings: &mut Findings<'_>) {
-        let target = self.patch.target.clone().unwrap_or_default();
-        let Some(kind) = target.kind else { return };
-        let name = target.name.map(|name| format!(" {name}")).unwrap_or_default();
+        let Some(target) = &self.patch.target else { return };
+        let Some(kind) = &target.kind else { return };
+        let name = target.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
         let message = format!("{} is {kind}{name}, which is not generated", self.path.clone().target());
         let existing: Vec<String> =
             manifests.iter().map(|manifest| format!("{} {}", manifest.kind, manifest.metadata.name)).collect();

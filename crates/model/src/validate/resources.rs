@@ -248,16 +248,14 @@ pub(super) fn check_claims(
         }
     }
     // The reader reports an invalid name.
-    let is_declared = |claim: &ContainerClaim| {
-        claim.name.as_deref().is_none_or(|name| names::dns_1123_label(name).is_err())
-            || pod_claims.iter().any(|declared| declared.name == claim.name)
+    let is_declared = |name: &str| {
+        names::dns_1123_label(name).is_err() || pod_claims.iter().any(|declared| declared.name.as_deref() == Some(name))
     };
     let roles = workers.iter().filter_map(|worker| Some((ResourcePaths::of_role(worker)?.claims, &worker.written)));
     for (path, written) in [(ResourcePaths::common().claims, common)].into_iter().chain(roles) {
-        let unknown = written.claims.iter().enumerate().filter(|(_, claim)| !is_declared(claim));
-        for (index, claim) in unknown {
+        for (index, claim) in written.claims.iter().enumerate() {
+            let Some(name) = claim.name.as_deref().filter(|name| !is_declared(name)) else { continue };
             let at = path.index(index).key("name");
-            let name = claim.name.as_deref().unwrap_or_default();
             let message = format!("{at} is {name:?}, expected the name of an entry of {}", list());
             check
                 .findings
@@ -268,9 +266,9 @@ pub(super) fn check_claims(
     for (index, claim) in pod_claims.iter().enumerate() {
         let uses = |claims: &[ContainerClaim]| claims.iter().any(|used| used.name == claim.name);
         let is_used = uses(&common.claims) || workers.iter().any(|worker| uses(&worker.container.claims));
-        if !is_used && claim.name.is_some() {
+        if !is_used && let Some(name) = &claim.name {
             let path = list().index(index).name();
-            let message = format!("{path} is {:?}, which no container uses", claim.name.as_deref().unwrap_or_default());
+            let message = format!("{path} is {name:?}, which no container uses");
             check
                 .findings
                 .report(&codes::UNUSED_CLAIM, &path, message)

@@ -136,7 +136,13 @@ impl<'o> ObservedObject<'o> {
 
     /// Returns whether the controller has not yet observed the last change.
     pub fn is_outdated(&self) -> bool {
-        matches!((self.generation, self.observed_generation), (Some(now), Some(seen)) if seen < now)
+        self.outdated_generations().is_some()
+    }
+
+    /// Returns the generation that the controller has observed and the newer one of the last change, if it has not yet
+    /// observed that.
+    fn outdated_generations(&self) -> Option<(i64, i64)> {
+        self.observed_generation.zip(self.generation).filter(|(seen, now)| seen < now)
     }
 
     /// Returns a string field of the status. A value of another type is noted as unrecognized.
@@ -190,8 +196,7 @@ impl<'o> ObservedObject<'o> {
         if phase.is_none() {
             sentences.extend(self.unrecognized.iter().map(ToString::to_string));
         }
-        if self.is_outdated() {
-            let (seen, now) = (self.observed_generation.unwrap_or_default(), self.generation.unwrap_or_default());
+        if let Some((seen, now)) = self.outdated_generations() {
             sentences.push(format!("the controller has seen generation {seen} of {now}"));
         }
         sentences.extend(Some(message).filter(|message| !message.is_empty()));

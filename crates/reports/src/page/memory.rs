@@ -13,20 +13,22 @@ const WIDTH: u64 = 1000;
 
 /// Writes the memory of every worker of which the model, the split and the GPU are known.
 pub fn write_memory(out: &mut String, decision: &Decision) {
-    let known: Vec<(&WorkerFit, Assessment)> =
-        decision.workers.iter().filter_map(|worker| Some((worker, worker.assess()?))).collect();
+    let known: Vec<(&WorkerFit, &str, Assessment)> = decision
+        .workers
+        .iter()
+        .filter_map(|worker| Some((worker, worker.gpu.as_ref()?.name.as_str(), worker.assess()?)))
+        .collect();
     if known.is_empty() {
         return;
     }
     out.push_str("<h3>Memory of each GPU</h3>\n");
-    for (worker, assessment) in known {
-        write_worker(out, worker, assessment, decision.workers.len() > 1);
+    for (worker, gpu, assessment) in known {
+        write_worker(out, worker, gpu, assessment, decision.workers.len() > 1);
     }
 }
 
-fn write_worker(out: &mut String, worker: &WorkerFit, assessment: Assessment, has_roles: bool) {
+fn write_worker(out: &mut String, worker: &WorkerFit, gpu: &str, assessment: Assessment, has_roles: bool) {
     let Assessment { demand, budget, fit, .. } = assessment;
-    let gpu = worker.gpu.as_ref().map(|gpu| gpu.name.as_str()).unwrap_or_default();
     let role = if has_roles { format!("{}: ", worker.role) } else { String::new() };
     let parts = [("weights", demand.weights), ("cache", demand.kv_cache), ("other", demand.overhead)];
     let sentence = format!(
@@ -36,7 +38,7 @@ fn write_worker(out: &mut String, worker: &WorkerFit, assessment: Assessment, ha
         demand.overhead,
         fit.as_str()
     );
-    let full = [demand.total(), budget].into_iter().map(upper).max().unwrap_or_default().max(1);
+    let full = upper(demand.total()).max(upper(budget)).max(1);
     let units = |bytes: u64| u128::from(bytes) * u128::from(WIDTH) / u128::from(full);
     append_line!(
         out,

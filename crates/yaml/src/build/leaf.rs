@@ -194,7 +194,7 @@ fn block_scalar_end(text: &str, end: usize) -> usize {
 }
 
 fn ends_inside_line(text: &str) -> bool {
-    let line = text.rfind(['\n', '\r']).map_or(text, |end| text.get(end + 1..).unwrap_or(""));
+    let line = text.rsplit_once(['\n', '\r']).map_or(text, |(_, line)| line);
     !line.trim_matches(' ').is_empty()
 }
 

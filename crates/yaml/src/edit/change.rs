@@ -357,15 +357,14 @@ pub(super) fn minimal_change(text: &str, node: &Node<'_>, new: &Value) -> Result
         (Read::Sequence(items), Value::Array(values)) => {
             // Greedy matching in order: an item stays when it equals the next wanted value, and is removed otherwise.
             // Wanted values without a match are appended.
-            let mut kept_items = 0;
+            let mut rest = values.as_slice();
             for (position, item) in items.iter().enumerate() {
-                if values.get(kept_items).is_some_and(|value| *value == item.to_json()) {
-                    kept_items += 1;
-                } else {
-                    inside.child(position).change = Some(Change::Remove);
+                match rest.split_first() {
+                    Some((value, others)) if *value == item.to_json() => rest = others,
+                    _ => inside.child(position).change = Some(Change::Remove),
                 }
             }
-            inside.added = Additions::Items(values.get(kept_items..).unwrap_or_default().to_vec());
+            inside.added = Additions::Items(rest.to_vec());
         }
         _ => return Ok(Some(Change::Replace(new.clone()))),
     }

@@ -304,7 +304,7 @@ impl<'t> ChangeWriter<'t> {
             }
         }
         let Additions::Items(added) = &inside.added else { return Some(()) };
-        let last = spans.last().and_then(|span| self.text.get(span.start..span.end)).unwrap_or_default();
+        let last = spans.last().map_or("", |span| span.of(self.text));
         let added: Vec<String> = added.iter().map(|item| render_like_sibling(last, item, notation)).collect();
         self.add_flow_children(&spans, &added, Placement::Last)
     }

@@ -77,11 +77,11 @@ fn replace<'t>(text: &'t str, ranges: &[Range<usize>], write: impl Fn(&str, &mut
         let Some((before, secret)) = text.get(from..range.start).zip(text.get(range.clone())) else { continue };
         out.push_str(before);
         for line in secret.split_inclusive('\n') {
-            let content = line.trim();
-            let start = line.len() - line.trim_start().len();
-            out.push_str(line.get(..start).unwrap_or_default());
+            let (blanks, rest) = line.split_at(line.len() - line.trim_start().len());
+            let (content, end) = rest.split_at(rest.trim_end().len());
+            out.push_str(blanks);
             write(content, &mut out);
-            out.push_str(line.get(start + content.len()..).unwrap_or_default());
+            out.push_str(end);
         }
         from = range.end;
     }
@@ -195,9 +195,9 @@ fn value_after(text: &str, from: usize) -> Range<usize> {
     let value = value.strip_prefix(['"', '\'']).unwrap_or(value);
     let start = text.len() - value.len();
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ',' | ';' | '`' | '<' | '>' | '&');
-    let end = value.find(is_end).unwrap_or(value.len());
+    let value = value.split_once(is_end).map_or(value, |(value, _)| value);
     // Brackets can be part of a password, and of the flow style around it.
-    let value = value.get(..end).unwrap_or_default().trim_end_matches(['}', ']', ')']);
+    let value = value.trim_end_matches(['}', ']', ')']);
     start..start + without_stop(value).len()
 }
 

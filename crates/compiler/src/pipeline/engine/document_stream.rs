@@ -278,10 +278,9 @@ impl<'t> Mapper<'_, 't> {
         if source.purpose == Purpose::Input {
             results.inputs.push(Arc::new(InputDocument::new(&document, is_patch, options)));
         }
-        let first_suppression = results.suppressions.len();
-        if matches!(role, Role::Transformed(_) | Role::Configuration) {
-            results.suppressions.extend(Suppression::from_document(options.composition, &document));
-        }
+        let has_suppression = matches!(role, Role::Transformed(_) | Role::Configuration);
+        let mut suppression =
+            has_suppression.then(|| Suppression::from_document(options.composition, &document)).flatten();
         match role {
             Role::Transformed(transform) if transform.needs_set() => {
                 document.report_problems(&mut findings);
@@ -313,8 +312,8 @@ impl<'t> Mapper<'_, 't> {
             Role::Configuration => drop(results.configured.insert(document.source)),
             Role::Other => {}
         }
-        let suppressions = results.suppressions.get_mut(first_suppression..).unwrap_or_default();
-        results.findings.add_all(findings.into_diagnostics(), suppressions);
+        results.findings.add_all(findings.into_diagnostics(), suppression.as_mut_slice());
+        results.suppressions.extend(suppression);
         for finding in self.check_patches(&document, source) {
             results.findings.add(finding);
         }

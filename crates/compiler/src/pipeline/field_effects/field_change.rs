@@ -189,7 +189,7 @@ fn other_values(shape: Shape, facets: Facets, value: &Json) -> Vec<Json> {
         (_, Json::Bool(value)) => vec![json!(!value)],
         (_, Json::Number(number)) => match number.as_i64() {
             Some(number) => other_numbers(number),
-            None => vec![json!(number.as_f64().unwrap_or_default() / 2.0)],
+            None => number.as_f64().map(|number| json!(number / 2.0)).into_iter().collect(),
         },
         (_, Json::String(text)) => similar_texts(text).into_iter().map(Json::from).collect(),
         _ => Vec::new(),
@@ -244,10 +244,15 @@ fn change_leaves(value: &mut Json) {
         Json::Object(fields) => fields.values_mut().for_each(change_leaves),
         Json::Array(items) => items.iter_mut().for_each(change_leaves),
         Json::Bool(flag) => *flag = !*flag,
-        Json::Number(number) => match number.as_i64() {
-            Some(number) => *value = other_numbers(number).into_iter().next().unwrap_or_default(),
-            None => *value = json!(number.as_f64().unwrap_or_default() / 2.0),
-        },
+        Json::Number(number) => {
+            let other = match number.as_i64() {
+                Some(number) => other_numbers(number).into_iter().next(),
+                None => number.as_f64().map(|number| json!(number / 2.0)),
+            };
+            if let Some(other) = other {
+                *value = other;
+            }
+        }
         Json::String(text) => {
             if let Some(other) = similar_texts(text).into_iter().next() {
                 *text = other;

@@ -150,10 +150,10 @@ fn push_value(class: &str, value: &Value<'_>, out: &mut String) {
         Value::Sequence(_) => "[]",
         Value::Mapping(_) => "{}",
         Value::String(text) => match class {
-            _ if class.starts_with(".spec.engine.extraArgs[") => text.split('=').next().unwrap_or_default(),
+            _ if class.starts_with(".spec.engine.extraArgs[") => text.split_once('=').map_or(&**text, |(name, _)| name),
             ".spec.image" | ".spec.engine.image" => {
-                let name = text.rsplit('/').next().unwrap_or_default();
-                name.split([':', '@']).next().unwrap_or_default()
+                let name = text.rsplit_once('/').map_or(&**text, |(_, name)| name);
+                name.split_once([':', '@']).map_or(name, |(name, _)| name)
             }
             ".spec.model.id" => match (text.starts_with('/'), text.ends_with(".gguf")) {
                 (true, true) => "/.gguf",

@@ -68,8 +68,10 @@ pub(crate) fn check(operations: &Node<'_>, target: &PatchTarget, patch: PatchSou
     for operation in operations.items() {
         let value = operation.get("value").filter(|_| word(operation, "op").is_some_and(has_value));
         for (pointer, value) in [("path", value), ("from", None)] {
-            if let Some(node) = operation.get(pointer).filter(|node| node.as_str().is_some()) {
-                diagnostics.extend(check_pointer(node, value, target, patch));
+            if let Some(node) = operation.get(pointer)
+                && let Some(path) = node.as_str()
+            {
+                diagnostics.extend(check_pointer(path, node.span, value, target, patch));
             }
         }
     }
@@ -84,14 +86,15 @@ fn has_value(operation: &str) -> bool {
     matches!(operation, "add" | "replace" | "test")
 }
 
-/// Checks the field that a pointer names, and the value if the operation sets one.
+/// Checks the field that a pointer names, and the value if the operation sets one. `at` is the span of the pointer.
 fn check_pointer(
-    pointer: &Node<'_>,
+    path: &str,
+    at: Span,
     value: Option<&Node<'_>>,
     target: &PatchTarget,
     patch: PatchSource<'_>,
 ) -> Vec<Diagnostic> {
-    let (root, is_exact) = partial_object(pointer, value, patch.text);
+    let (root, is_exact) = partial_object(path, at, value, patch.text);
     let PatchSource { source, text, document } = patch;
     let scope = DocumentScope { source, text, document, root: &root, object: target.object.clone() };
     let mut findings = Findings::new(scope);
@@ -99,7 +102,7 @@ fn check_pointer(
     let mut diagnostics = findings.into_diagnostics();
     if !is_exact {
         // The bytes of a segment are escaped, so a fix cannot replace them with a field name.
-        let is_in_pointer = |span: Span| pointer.span.start <= span.start && span.end <= pointer.span.end;
+        let is_in_pointer = |span: Span| at.start <= span.start && span.end <= at.end;
         for diagnostic in &mut diagnostics {
             diagnostic.fix.take_if(|fix| fix.edits.iter().any(|edit| is_in_pointer(edit.range)));
         }
@@ -109,24 +112,23 @@ fn check_pointer(
 
 /// Returns the partial object that a pointer (RFC 6901) and a value create, and whether the bytes at the span of each
 /// key equal the key.
-fn partial_object<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Node<'n>, bool) {
-    let path = pointer.as_str().unwrap_or_default();
-    let pointer_text = pointer.span.of(text);
-    let start = pointer_text.find(path).filter(|_| !path.contains('~')).map(|offset| pointer.span.start + offset);
+fn partial_object<'n>(path: &str, at: Span, value: Option<&Node<'n>>, text: &str) -> (Node<'n>, bool) {
+    let start = at.of(text).find(path).filter(|_| !path.contains('~')).map(|offset| at.start + offset);
     let mut steps = Vec::new();
     let mut offset = 0;
-    for step in path.split('/').take(MAX_PATH_SEGMENTS) {
-        let span = start.map_or(pointer.span, |start| Span { start: start + offset, end: start + offset + step.len() });
-        steps.push((step, span));
+    for (position, step) in path.split('/').take(MAX_PATH_SEGMENTS).enumerate() {
+        // The text before the first `/` is not a segment.
+        if position > 0 {
+            let span = start.map_or(at, |start| Span { start: start + offset, end: start + offset + step.len() });
+            steps.push((step, span));
+        }
         offset += step.len() + 1;
     }
-    // The text before the first `/` is not a segment.
-    let steps = steps.get(1..).unwrap_or_default();
     let is_whole = path.split('/').nth(MAX_PATH_SEGMENTS).is_none();
     // The type of a list item is unknown, so the object ends at the list.
     let is_element = |step: &str| step == "-" || (!step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()));
     let known_depth = steps.iter().position(|(step, _)| is_element(step)).unwrap_or(steps.len());
-    let null = || Node { value: Value::Null, span: pointer.span };
+    let null = || Node { value: Value::Null, span: at };
     let mut node = value.filter(|_| known_depth == steps.len() && is_whole).cloned().unwrap_or_else(null);
     for (step, span) in steps.iter().take(known_depth).rev() {
         let key = Cow::Owned(step.replace("~1", "/").replace("~0", "~"));

@@ -128,12 +128,12 @@ fn render_one(
     for marks in marks_by_source(diagnostic) {
         let Some(first) = marks.first() else { continue };
         let Some(index) = indexes.get(&first.location.source) else { continue };
-        if is_showable(&marks, &sources.get(first.location.source).text) {
-            group = group.element(build_snippet(&marks, sources, index));
+        let source = sources.get(first.location.source);
+        if is_showable(&marks, &source.text) {
+            group = group.element(build_snippet(&marks, &source.name, index));
         } else {
             let position = index.position(first.location.span.start);
-            let name = sources.get(first.location.source).name.as_str();
-            group = group.element(Origin::path(name).line(position.line).char_column(position.column));
+            group = group.element(Origin::path(source.name.as_str()).line(position.line).char_column(position.column));
         }
     }
     if let Some(object) = &diagnostic.object {
@@ -191,13 +191,13 @@ const MAX_LINE_BYTES: usize = 1000;
 const MAX_SNIPPET_BYTES: usize = 100_000;
 
 /// Builds the snippet from only the lines of the marks, so that a finding costs the same however long its file is.
-fn build_snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>) -> Snippet<'s, Annotation<'s>> {
+/// `name` is that of the file.
+fn build_snippet<'s>(marks: &[Mark<'s>], name: &'s str, index: &LineIndex<'s>) -> Snippet<'s, Annotation<'s>> {
     let spans = marks.iter().map(|mark| mark.location.span);
     let first = spans.clone().map(|span| index.position(span.start).line).min().unwrap_or(1);
     let last = spans.map(|span| index.position(span.start).line).max().unwrap_or(1);
     let offset = index.line_start(first);
     let text = index.mask_lines(offset..index.line_start(last + 1));
-    let name = marks.first().map_or("", |mark| sources.get(mark.location.source).name.as_str());
     let shown = replace_unprintable(&text).into_owned();
     let mut snippet = Snippet::source(shown).line_start(first).path(name);
     for mark in marks {
