@@ -71,22 +71,16 @@ impl Backend {
         BACKENDS.into_iter().find(|backend| backend.framework == framework)
     }
 
-    /// Returns the names of the components that play the roles of a graph. They are short where the name of the graph
-    /// leaves no room for the usual ones.
-    pub(super) fn component_names(&self, graph: &str, roles: &[Role]) -> Vec<(Role, &'static str)> {
-        let [usual, short] = [self.components, SHORT_COMPONENTS].map(|names| {
-            let name = |role: &Role| {
-                let [aggregated, prefill, decode] = names;
-                match role {
-                    Role::Aggregated => (*role, aggregated),
-                    Role::Prefill => (*role, prefill),
-                    Role::Decode => (*role, decode),
-                }
-            };
-            roles.iter().map(name).collect::<Vec<_>>()
-        });
-        let fits = usual.iter().all(|(_, component)| graph.len() + component.len() <= MAX_NAMES_LENGTH);
-        if fits { usual } else { short }
+    /// Returns the name of the component that plays a role in a graph with some roles. The names of all of them are
+    /// short where the name of the graph leaves no room for the usual ones.
+    pub(super) fn component_name(&self, graph: &str, roles: &[Role], role: Role) -> &'static str {
+        let name = |[aggregated, prefill, decode]: [&'static str; 3], role: Role| match role {
+            Role::Aggregated => aggregated,
+            Role::Prefill => prefill,
+            Role::Decode => decode,
+        };
+        let fits = roles.iter().all(|role| graph.len() + name(self.components, *role).len() <= MAX_NAMES_LENGTH);
+        name(if fits { self.components } else { SHORT_COMPONENTS }, role)
     }
 
     /// Returns the command of a worker in exec form. It starts with `python3`, because the operator adds its own flags

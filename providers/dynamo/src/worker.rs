@@ -36,12 +36,10 @@ pub(super) fn build_component(
     let omitted = flags::add_stack_flags(&mut invocation, stack, deployment, findings)?;
     settings.workers.check_omitted_flags(worker.role, &omitted, findings);
 
-    let names = component_names(deployment, backend, settings);
-    let name = names.into_iter().find(|(role, _)| *role == worker.role).map(|(_, name)| name);
     let storage = storage::worker_storage(deployment, worker);
     let (limits, requests) = limits_and_requests(worker);
     let component = Component {
-        name: name.unwrap_or_default(),
+        name: component_name(worker.role, deployment, backend, settings),
         kind: own.kind.unwrap_or(match worker.role {
             Role::Aggregated => ComponentKind::Worker,
             Role::Prefill => ComponentKind::Prefill,
@@ -77,10 +75,16 @@ pub(super) fn component_names(
     backend: &Backend,
     settings: &DynamoSettings,
 ) -> Vec<(Role, String)> {
-    let roles: Vec<Role> = deployment.workload.workers().into_iter().map(|worker| worker.role).collect();
-    let derived = backend.component_names(&deployment.metadata.name, &roles);
-    let written = |role: Role| settings.workers.of(role).and_then(|settings| settings.name.clone());
-    derived.into_iter().map(|(role, name)| (role, written(role).unwrap_or_else(|| name.to_owned()))).collect()
+    let roles = deployment.workload.workers().into_iter().map(|worker| worker.role);
+    roles.map(|role| (role, component_name(role, deployment, backend, settings))).collect()
+}
+
+fn component_name(role: Role, deployment: &Deployment, backend: &Backend, settings: &DynamoSettings) -> String {
+    let written = settings.workers.of(role).and_then(|own| own.name.clone());
+    written.unwrap_or_else(|| {
+        let roles: Vec<Role> = deployment.workload.workers().into_iter().map(|worker| worker.role).collect();
+        backend.component_name(&deployment.metadata.name, &roles, role).to_owned()
+    })
 }
 
 /// Returns `spec.env` and the variables that the stack needs. Variables of the user win.

@@ -41,8 +41,8 @@ fn is_duration(text: &str) -> bool {
     let mut rest = text;
     let mut is_positive = false;
     while !rest.is_empty() {
-        let unit = rest.trim_start_matches(|character: char| character.is_ascii_digit());
-        let number = rest.strip_suffix(unit).unwrap_or_default();
+        let end = rest.find(|character: char| !character.is_ascii_digit());
+        let Some((number, unit)) = end.and_then(|end| rest.split_at_checked(end)) else { return false };
         let Some(after) = ["ms", "h", "m", "s"].into_iter().find_map(|name| unit.strip_prefix(name)) else {
             return false;
         };

@@ -13,6 +13,7 @@ use kubefoundry_engines::{CommandLine, ImportedFlag, Launcher, flags_from_argv, 
 use kubefoundry_provider::draft::{
     Draft, ImportRefusal, ImportSource, WorkerDraft, count_at, items_at, string_at, string_entries_at,
 };
+use kubefoundry_provider::image::repository_name;
 use kubefoundry_provider::import_pod;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -101,8 +102,8 @@ fn keep_settings(fields: &Value, names: &[&str], draft: &mut Draft) {
 
 /// Sets the nodes of the worker, and its GPUs where the instance type is known: those of one node.
 fn set_nodes(nodes: u32, draft: &mut Draft) {
-    let name = draft.overrides.get("instanceType").and_then(Value::as_str).unwrap_or_default();
-    let instance_type = kubefoundry_facts::instance_type(name).filter(|instance_type| instance_type.gpus > 0);
+    let name = draft.overrides.get("instanceType").and_then(Value::as_str);
+    let instance_type = name.and_then(kubefoundry_facts::instance_type).filter(|instance_type| instance_type.gpus > 0);
     let Some(worker) = draft.workers.first_mut() else { return };
     worker.nodes = nodes;
     if let Some(instance_type) = instance_type {
@@ -154,7 +155,7 @@ fn import_preset(name: &str, inference: &Value, source: &ImportSource<'_>) -> Dr
         let settings = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
         let mut settings = settings.as_object().cloned().unwrap_or_default();
         let vllm = settings.shift_remove("vllm").unwrap_or_default();
-        worker.flags = flags_from_keywords(&vllm.as_object().cloned().unwrap_or_default());
+        worker.flags = vllm.as_object().map(flags_from_keywords).unwrap_or_default();
         settings.retain(|_, value| !value.is_null());
         if !settings.is_empty() {
             draft.overrides.insert("inferenceConfig".to_owned(), Value::Object(settings));
@@ -191,33 +192,32 @@ fn import_template(template: &Value, source: &ImportSource<'_>) -> Result<Draft,
     imply_port(source, spec, container, &mut draft);
     draft.has_default_image = false;
     let image = draft.image.clone().unwrap_or_default();
-    worker.flags = match (engine, args.first().map(String::as_str)) {
-        (EngineType::Llamacpp, Some("run")) => {
+    worker.flags = match (engine, args.as_slice()) {
+        (EngineType::Llamacpp, [first, ..]) if first == "run" => {
             set_runner(&image, "aikit", &mut draft);
             assume_model_id(&image, source, &mut draft);
             Vec::new()
         }
-        (EngineType::Llamacpp, Some(model)) if !model.starts_with('-') => {
+        (EngineType::Llamacpp, [model, others @ ..]) if !model.starts_with('-') => {
             draft.model_id = downloaded_model_id(model);
             set_runner(&image, "llama-cpp-runner", &mut draft);
-            let flags =
-                flags_from_argv(args.get(1..).unwrap_or_default()).into_iter().map(|flag| match flag.name.as_str() {
-                    "context-size" => ImportedFlag { name: "ctx-size".to_owned(), ..flag },
-                    _ => flag,
-                });
+            let flags = flags_from_argv(others).into_iter().map(|flag| match flag.name.as_str() {
+                "context-size" => ImportedFlag { name: "ctx-size".to_owned(), ..flag },
+                _ => flag,
+            });
             flags.collect()
         }
-        (EngineType::Llamacpp, Some(_)) => {
+        (EngineType::Llamacpp, [_, ..]) => {
             set_runner(&image, "llama-server", &mut draft);
             let mut flags = draft.equivalents.canonicalize(flags_from_argv(&args), &Launcher::llama_server());
             draft.model_id = take_model_id(&mut flags);
             flags
         }
-        (_, None) => {
+        (_, []) => {
             draft.is_custom = true;
             Vec::new()
         }
-        (_, Some(_)) => draft.equivalents.canonicalize(flags_from_argv(&args), &Launcher::vllm_server(&image)),
+        (_, [_, ..]) => draft.equivalents.canonicalize(flags_from_argv(&args), &Launcher::vllm_server(&image)),
     };
     draft.workers.push(worker);
     Ok(draft)
@@ -229,7 +229,7 @@ fn imply_port(source: &ImportSource<'_>, spec: &Value, container: &Value, draft:
     if container.get("ports").is_some() {
         return;
     }
-    let position = items_at(spec, "/containers").iter().position(|other| other == container).unwrap_or_default();
+    let Some(position) = items_at(spec, "/containers").iter().position(|other| other == container) else { return };
     let containers = if source.string_at("/kind") == Some("InferenceSet") {
         FieldPath::parse("spec.template.inference.template.spec.containers")
     } else {
@@ -257,8 +257,7 @@ fn assume_model_id(image: &str, source: &ImportSource<'_>, draft: &mut Draft) {
         draft.is_custom = true;
         return;
     }
-    let name = image.split('@').next().unwrap_or(image).rsplit('/').next().unwrap_or_default();
-    draft.model_id = Some(name.split(':').next().unwrap_or(name).to_owned());
+    draft.model_id = Some(repository_name(image).to_owned());
     draft.assumptions.push((ModelDeployment::path().spec().model().id().into(), ID_IN_IMAGE));
 }
 

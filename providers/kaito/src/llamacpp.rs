@@ -216,14 +216,13 @@ fn start_llama_server(
         }
     };
     let mut invocation = engines::resolve(deployment, worker, &Launcher::llama_server(), findings);
-    let model_flags = model.clone().unwrap_or_default();
     let port = PORT.to_string();
     let mut reserved = vec![
         check_reserved(&invocation, "port", &[&port], TO_PORT, findings),
         check_reserved(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
     ];
     for name in ["hf-repo", "hf-file"] {
-        let value = model_flags.iter().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
+        let value = model.iter().flatten().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
         // For an id without a file, the user may choose the file with --hf-file.
         if name == "hf-repo" || value.is_some() || matches!(ModelRef::parse(id), ModelRef::Path(_)) {
             reserved.push(check_reserved(

@@ -2,18 +2,18 @@
 
 use super::overrides::Runner;
 use kubefoundry_kubernetes::image::path_and_tag;
+use kubefoundry_provider::image::repository_name;
 
 /// Infers the runner of an image from its name.
 pub(super) fn infer_runner(image: &str) -> Option<Runner> {
     let (path, tag) = path_and_tag(image);
-    let tag = tag.unwrap_or_default();
-    let parts: Vec<&str> = path.split('/').collect();
-    let name = parts.last().copied().unwrap_or_default();
+    let name = repository_name(image);
     if name.contains("llama-cpp-runner") || is_aikit_runner(image) {
         Some(Runner::Download)
-    } else if parts.contains(&"aikit") {
+    } else if path.split('/').any(|part| part == "aikit") {
         Some(Runner::Aikit)
-    } else if name.contains("llama-server") || (matches!(name, "llama.cpp" | "llama-cpp") && tag.starts_with("server"))
+    } else if name.contains("llama-server")
+        || (matches!(name, "llama.cpp" | "llama-cpp") && tag.is_some_and(|tag| tag.starts_with("server")))
     {
         Some(Runner::Server)
     } else {

@@ -131,8 +131,7 @@ fn count_replicas(model: &Value, group: &Value) -> u32 {
 }
 
 fn engine_flags(model: &Value) -> Vec<ImportedFlag> {
-    let empty = Map::new();
-    flags_from_keywords(model.pointer("/engine_kwargs").and_then(Value::as_object).unwrap_or(&empty))
+    model.pointer("/engine_kwargs").and_then(Value::as_object).map(flags_from_keywords).unwrap_or_default()
 }
 
 /// Imports the settings of the head that differ from the defaults.

@@ -10,7 +10,7 @@ use super::target::{self, ReplicaOwner, ResolveError, ResolvedTarget, ScaledWork
 use super::url::Url;
 use super::{KIND, MANAGED_BY};
 use crate::ObjectSet;
-use crate::wire::AsyncActor;
+use crate::wire::{AsyncActor, GROUP};
 use kubefoundry_diagnostics::{DiagnosticBuilder, FieldRef, Findings};
 use kubefoundry_kubernetes::server_fields;
 use kubefoundry_transform::{ChangedObject, GeneratedResource, InputObject, ObjectPosition, TransformOutput};
@@ -68,8 +68,7 @@ pub(super) fn bind(
         Ok(changed) => out.changed.push(ChangedObject { position: resolved.target, object: changed }),
         Err(error) => report_injection_error(&error, &resolved, set, &mut out.findings),
     }
-    let name = resolved.object.pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let target = explanation::in_namespace(actor, resolved.layout.kind, name);
+    let target = explanation::in_namespace(actor, resolved.layout.kind, &resolved.name);
     Some(Bound { scales: resolved.scales, target })
 }
 
@@ -118,7 +117,7 @@ fn ray_metrics_port(object: &serde_json::Value, layout: &Layout) -> Option<u16> 
 /// Returns the workload to which an actor of the input adds containers. Returns `None` for an actor that adds none or
 /// that cannot be read.
 pub(super) fn claim(object: &InputObject<'_>) -> Option<Reference> {
-    if &*object.header.kind != KIND || object.header.group() != "asya.sh" {
+    if &*object.header.kind != KIND || object.header.group() != GROUP {
         return None;
     }
     let spec = object.root.get("spec")?;

@@ -95,12 +95,11 @@ fn check_fits(object: &Value, layout: &Layout, injection: &Injection) -> Result<
         }
     }
     for (parent, key) in [(layout.pod_metadata, "labels"), (&["metadata"][..], "annotations")] {
-        let mut path = parent.to_vec();
-        path.push(key);
-        for length in 1..=path.len() {
-            let prefix = path.get(..length).unwrap_or_default();
-            if get(object, prefix).is_some_and(|it| !it.is_object() && !it.is_null()) {
-                return Err(shape(prefix, "a mapping"));
+        let mut path = Vec::new();
+        for part in parent.iter().copied().chain([key]) {
+            path.push(part);
+            if get(object, &path).is_some_and(|it| !it.is_object() && !it.is_null()) {
+                return Err(shape(&path, "a mapping"));
             }
         }
     }

@@ -39,7 +39,7 @@ use serde::Serialize;
 
 use self::ir::{Actor, Mode};
 use self::options::Settings;
-use self::wire::ActorStrategy as Strategy;
+use self::wire::{ActorStrategy as Strategy, GROUP};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Manifest;
@@ -143,8 +143,7 @@ impl Transform for Actors {
             codes::FOREIGN_ACTOR.id
         ));
         // The object of another product must keep its group, so only a misspelled one is corrected.
-        let group = API_VERSION.split('/').next().unwrap_or_default();
-        if header.group() == group || closest(header.group(), [group]).is_some() {
+        if header.group() == GROUP || closest(header.group(), [GROUP]).is_some() {
             reported.replace_with(format!("change it to {API_VERSION}"), API_VERSION);
         }
     }
@@ -156,7 +155,7 @@ impl Transform for Actors {
             ("serving.knative.dev", "Service"),
             ("serving.kserve.io", "InferenceService"),
             ("ray.io", "RayCluster"),
-            ("asya.sh", KIND),
+            (GROUP, KIND),
         ]
     }
 

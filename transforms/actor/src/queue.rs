@@ -20,7 +20,6 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
 use kubefoundry_transform::TransformOutput;
 use kubefoundry_yaml::Node;
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// The API of RabbitMQ's messaging topology operator.
 const TOPOLOGY: &str = "rabbitmq.com/v1beta1";
@@ -335,9 +334,8 @@ fn report_queue(actor: &Actor, transport: &Transport, set: &ObjectSet<'_, '_>, o
         }
     };
     let message = format!("{kind} {queue} must exist before the pods start, because the sidecar does not create it");
-    let name = out.findings.scope().root.at(&AsyncActor::path().spec().transport().into()).and_then(Node::as_str);
-    let path = FieldPath::parse("actor").key("transports").key(name.unwrap_or_default().to_owned());
-    let option = options::provider_option(transport.queues.as_ref(), &set.settings.queues, transport_type, &path);
+    let (own, shared) = (transport.queues.as_ref(), &set.settings.queues);
+    let option = options::provider_option(own, shared, transport_type, &transport.path);
     out.findings.report(&QUEUE_NOT_CREATED, AsyncActor::path().metadata().name(), message).help(format!(
         "set {option} in the Render options, to render the objects that create it; or create it: {command}"
     ));

@@ -17,6 +17,8 @@ use kubefoundry_transform::ObjectPosition;
 pub(super) struct ResolvedTarget {
     /// The object to which the containers are added.
     pub(super) target: ObjectPosition,
+    /// The name of that object.
+    pub(super) name: String,
     /// The content of that object.
     pub(super) object: Value,
     /// `apiVersion` of the referenced object, if it is in the input.
@@ -158,6 +160,7 @@ pub(super) fn resolve(
     let replica_owner = replica_owner.filter(|replica_owner| *replica_owner != ReplicaOwner::Kserve || !is_unmanaged);
     Ok(ResolvedTarget {
         target: located.target,
+        name: located.name,
         object: located.object,
         api_version,
         layout,
@@ -240,6 +243,7 @@ fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
 struct LocatedObject {
     target: ObjectPosition,
     api_version: String,
+    name: String,
     object: Value,
 }
 
@@ -252,11 +256,11 @@ fn find_object(
     namespace: Option<&str>,
     name: &str,
 ) -> Option<LocatedObject> {
+    let located = |target, api_version, object| LocatedObject { target, api_version, name: name.to_owned(), object };
     if let Some((position, generated)) = set.find_generated(group, kind, namespace, name) {
         let (api_version, object) = (generated.api_version.clone(), generated.object.clone());
-        return Some(LocatedObject { target: ObjectPosition::Generated(position), api_version, object });
+        return Some(located(ObjectPosition::Generated(position), api_version, object));
     }
     let (position, input) = set.find_input(group, kind, namespace, name)?;
-    let api_version = input.header.api_version.to_string();
-    Some(LocatedObject { target: ObjectPosition::Input(position), api_version, object: input.root.to_json() })
+    Some(located(ObjectPosition::Input(position), input.header.api_version.to_string(), input.root.to_json()))
 }

@@ -17,7 +17,7 @@ impl<'u> Url<'u> {
             .strip_prefix("http://")
             .map(|rest| (rest, 80))
             .or(text.strip_prefix("https://").map(|rest| (rest, 443)))?;
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let authority = rest.split_once(['/', '?', '#']).map_or(rest, |(authority, _)| authority);
         let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
         let (host, port) = match address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((host, rest)) => (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) }),
@@ -41,7 +41,7 @@ impl<'u> Url<'u> {
 /// not, and a name such as `queue.team` may be a domain of the Internet.
 pub(super) fn is_in_cluster(address: &str) -> bool {
     let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://")).unwrap_or(address);
-    let authority = rest.split('/').next().unwrap_or_default();
+    let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
     let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
     let is_name = |label: &str| {
         !label.is_empty()

@@ -8,6 +8,9 @@ use kubefoundry_yaml::Node;
 
 use crate::codes;
 
+/// API group of [`AsyncActor`].
+pub const GROUP: &str = "asya.sh";
+
 /// `apiVersion` of [`AsyncActor`].
 pub const API_VERSION: &str = "asya.sh/v1alpha1";
 

@@ -96,11 +96,10 @@ pub(super) fn merge_configuration(
     if mode == Mode::Static && user.hash.is_none() {
         report_missing_base(server, findings);
     }
-    let (key, base) = user.base?;
+    let (Some((key, base)), Some(name)) = (user.base, &server.user_config) else { return None };
     if matches!(mode, Mode::Base | Mode::Native) {
         return None;
     }
-    let name = server.user_config.as_deref().unwrap_or_default();
     // If the metadata of a provider is missing or has errors, only the base configuration can be checked.
     let complete: Option<Vec<Entry>> = entries.into_iter().collect();
     let complete = complete.filter(|_| !findings.has_errors()).unwrap_or_default();
@@ -293,7 +292,7 @@ fn report_overridden(providers: &[Provider], merged: &Merged, findings: &mut Fin
         let path =
             providers.iter().find(is_named).map_or_else(FieldPath::root, |provider| provider.path.join("providerId"));
         let mut lines = warning.lines().map(str::trim);
-        let first = lines.next().unwrap_or_default();
+        let Some(first) = lines.next() else { continue };
         let message = format!("{first} ({})", lines.collect::<Vec<_>>().join(", "));
         findings
             .report(&codes::PROVIDER_OVERRIDDEN, &path, message)
@@ -302,10 +301,11 @@ fn report_overridden(providers: &[Provider], merged: &Merged, findings: &mut Fin
 }
 
 /// Creates the ConfigMap with the merged configuration, and returns it with the hash of its data.
+#[expect(clippy::expect_used, reason = "only a merge without a base configuration writes no run.yaml")]
 fn run_config_map(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (Manifest, String) {
     let Merged { run_yaml, extra_providers_yaml, log, .. } = merged;
     let data = [
-        ("run.yaml", run_yaml.unwrap_or_default()),
+        ("run.yaml", run_yaml.expect("the merge had a base configuration")),
         ("extra-providers.yaml", extra_providers_yaml),
         ("merge-log.txt", log),
     ];

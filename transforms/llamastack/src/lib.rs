@@ -43,6 +43,7 @@ use kubefoundry_transform::Endpoint;
 use kubefoundry_transform::codes as shared;
 use kubefoundry_transform::{GroupKind, InputObject, PodPart, Transform, TransformOutput};
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::infallible::to_json_text;
 
 /// The objects of a run that the transformation can access.
 type ObjectSet<'s, 't> = kubefoundry_transform::ObjectSet<'s, 't, Settings>;
@@ -224,7 +225,7 @@ const MAX_POD_BYTES: usize = 3 << 19;
 
 /// Reports a pod that no cluster can store.
 fn report_large_pod(pod: &PodSpec, findings: &mut Findings<'_>) {
-    let bytes = serde_json::to_vec(pod).map_or(0, |json| json.len());
+    let bytes = to_json_text(pod).len();
     if bytes > MAX_POD_BYTES {
         let message = format!(
             "the pod has {bytes} bytes as JSON, expected at most {MAX_POD_BYTES}: each provider adds a script and its config"

@@ -63,7 +63,8 @@ pub(crate) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
             .push(line.map_err(|reason| ImportRefusal(format!("the command of {} is {reason}", component.name)))?);
     }
     let first = roles.first().map(|(_, component)| *component);
-    let engine = detect_engine(source, command_lines.first())?;
+    let backend = detect_backend(source, command_lines.first())?;
+    let engine = backend.kind;
     let mut draft = Draft::new(engine);
     if let Some(component) = first {
         import_pod::import_pod(component.metadata, component.pod, component.container, source, &mut draft);
@@ -83,16 +84,13 @@ pub(crate) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         }
     }
     let played: Vec<Role> = roles.iter().map(|(role, _)| *role).collect();
-    let names =
-        Backend::find(engine).map(|backend| backend.component_names(source.name(), &played)).unwrap_or_default();
     let release = first.and_then(|component| find_component_release(component)).or(RELEASES.last());
     let Some(launcher) = release.map(|release| runtimes::launcher(engine, release, false)) else {
         return Err(ImportRefusal("no release of Dynamo is known".to_owned()));
     };
     for ((role, component), line) in roles.iter().zip(&command_lines) {
-        if let Some((_, rendered_name)) = names.iter().find(|(other, _)| other == role) {
-            draft.equivalents.renames.pairs.push((component.name.to_owned(), (*rendered_name).to_owned()));
-        }
+        let rendered_name = backend.component_name(source.name(), &played, *role);
+        draft.equivalents.renames.pairs.push((component.name.to_owned(), rendered_name.to_owned()));
         let mut worker = component.worker(*role, &line.texts());
         worker.flags = draft.equivalents.canonicalize(worker.flags, &launcher);
         let config = config_file::flags(&worker.flags, component.value, component.pod, component.container, source);
@@ -123,7 +121,7 @@ pub(crate) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     }
     // The operator derives the framework from the command of the workers.
     let names_module = command_lines.iter().all(|line| line.program.iter().any(|word| word.starts_with("dynamo.")));
-    if let Some(backend) = Backend::find(engine).filter(|_| names_module) {
+    if names_module {
         let field = FieldPath::root().with_key("spec").with_key("backendFramework");
         draft.equivalents.implied_fields.push((field, json!(backend.framework)));
     }
@@ -194,12 +192,11 @@ fn find_component_release(component: &GraphComponent<'_>) -> Option<&'static Rel
     found.or_else(|| find_release(RELEASES, RUNTIMES.first()?)).map(|found| found.release)
 }
 
-/// Detects the engine from the command of the workers, or from `spec.backendFramework`.
-fn detect_engine(source: &ImportSource<'_>, line: Option<&CommandLine>) -> Result<EngineType, ImportRefusal> {
-    let framework = source.string_at("/spec/backendFramework").unwrap_or_default();
+/// Detects the backend from the command of the workers, or from `spec.backendFramework`.
+fn detect_backend(source: &ImportSource<'_>, line: Option<&CommandLine>) -> Result<&'static Backend, ImportRefusal> {
+    let framework = source.string_at("/spec/backendFramework");
     let module = line.and_then(|line| line.program.iter().find_map(|word| word.strip_prefix("dynamo.")));
-    let backend = Backend::find_by_framework(module.unwrap_or(framework));
-    backend.map(|backend| backend.kind).ok_or_else(|| {
+    module.or(framework).and_then(Backend::find_by_framework).ok_or_else(|| {
         let program = line.map(|line| line.program.join(" ")).filter(|program| !program.is_empty());
         ImportRefusal(match program {
             Some(program) => format!(

@@ -92,18 +92,17 @@ impl ComponentPair<'_> {
 
     /// Adds the flags that only the rendering has, if it would be without them.
     fn add_omitted_flags(&self, draft: &mut Draft) {
-        let Some(position) = draft.workers.iter().position(|worker| Some(worker.role) == self.role) else { return };
+        let Some(worker) = draft.workers.iter().find(|worker| Some(worker.role) == self.role) else { return };
         let rendered = flags_from_argv(&self.rendered.readable_command_line().texts());
-        let written = draft.workers.get(position).map(|worker| worker.flags.clone()).unwrap_or_default();
         let is_written = |name: &str| {
             let of_config_file = draft.equivalents.default_flags.iter();
-            written.iter().chain(of_config_file).any(|flag| flag.name == name)
+            worker.flags.iter().chain(of_config_file).any(|flag| flag.name == name)
         };
         let omitted: Vec<Value> = StackFlag::VARIANTS
             .iter()
             .filter(|(name, flag)| match flag {
                 StackFlag::OverrideEngineArgs => {
-                    !DISAGGREGATION_KEYS.iter().any(|key| written.iter().any(|flag| flag.name == *key))
+                    !DISAGGREGATION_KEYS.iter().any(|key| worker.flags.iter().any(|flag| flag.name == *key))
                 }
                 _ => !is_written(name),
             })

@@ -87,7 +87,7 @@ fn unify_service(service: &mut Value) {
     let is_frontend = string_at(service, "/componentType") == Some("frontend") || container.is_some_and(runs_frontend);
     merge_container(service, is_frontend);
     if is_frontend {
-        move_router_mode(service, "/extraPodSpec/mainContainer", "/envs");
+        move_router_mode(service, "/extraPodSpec/mainContainer", "", "envs");
     }
     remove_own_address(service, "/envs");
 }
@@ -129,7 +129,7 @@ fn unify_component(component: &mut Value) {
     }
     remove_own_address(component, &format!("{pointer}/env"));
     if string_at(component, "/type") == Some("frontend") {
-        move_router_mode(component, &pointer, &format!("{pointer}/env"));
+        move_router_mode(component, &pointer, &pointer, "env");
         if let Some(container) = component.pointer_mut(&pointer).and_then(Value::as_object_mut) {
             remove_unused_directory(container);
         }
@@ -157,8 +157,8 @@ fn write_plain_command(container: &mut Map<String, Value>) {
 }
 
 /// Makes the router mode of a frontend a variable, as which it is rendered. The flag wins over the variable
-/// (components/src/dynamo/frontend/frontend_args.py).
-fn move_router_mode(frontend: &mut Value, container: &str, variables: &str) {
+/// (components/src/dynamo/frontend/frontend_args.py). `owner` has the variables in `list`.
+fn move_router_mode(frontend: &mut Value, container: &str, owner: &str, list: &str) {
     let Some(fields) = frontend.pointer_mut(container).and_then(Value::as_object_mut) else { return };
     write_plain_command(fields);
     let Some(args) = fields.get_mut("args").and_then(Value::as_array_mut) else { return };
@@ -177,7 +177,6 @@ fn move_router_mode(frontend: &mut Value, container: &str, variables: &str) {
     if args.is_empty() {
         fields.shift_remove("args");
     }
-    let (owner, list) = variables.rsplit_once('/').unwrap_or_default();
     if let Some(owner) = frontend.pointer_mut(owner).and_then(Value::as_object_mut) {
         let all = owner.entry(list).or_insert_with(|| json!([]));
         if let Some(all) = all.as_array_mut() {

@@ -21,6 +21,7 @@ use kubefoundry_provider::draft::is_empty_collection;
 use kubefoundry_transform::PodPart;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::infallible::to_json;
 use kubefoundry_yaml::text::shorten;
 
 /// The maximum length of a component's name (`v1beta1`'s CRD).
@@ -319,8 +320,8 @@ impl<T: Serialize> PodFields<T> {
         if replaced.is_empty() {
             return Self::Generated(part);
         }
-        let mut fields = match serde_json::to_value(&part) {
-            Ok(Value::Object(fields)) => fields,
+        let mut fields = match to_json(&part) {
+            Value::Object(fields) => fields,
             _ => Map::new(),
         };
         for (key, value) in replaced {

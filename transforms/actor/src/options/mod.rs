@@ -88,6 +88,8 @@ pub struct DeadLetters {
 /// A transport.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transport {
+    /// The field of the options that sets it.
+    pub path: FieldPath,
     /// Whether actors may use it.
     pub enabled: bool,
     /// The objects that create its queues, if it has its own.

@@ -67,6 +67,7 @@ pub(super) fn read_transport(
         TransportType::Sqs => TransportKind::Sqs(Sqs { dead_letters, ..sqs(config, &at, findings) }),
     };
     (findings.error_count() == before).then_some(Transport {
+        path: path.clone(),
         enabled: given.enabled.unwrap_or(false),
         queues: own_queues,
         kind,

@@ -267,21 +267,20 @@ fn unmet<'p>(installed: &BTreeMap<String, &'p Bundled>, names: impl Iterator<Ite
 /// ```
 pub fn conflicts(packages: &[Package]) -> Vec<String> {
     let mut errors = Vec::new();
-    let mut installed: BTreeMap<String, &Bundled> = BTreeMap::new();
-    let mut owners: BTreeMap<String, &str> = BTreeMap::new();
+    // Each with the provider that brings it.
+    let mut installed: BTreeMap<String, (&str, &Bundled)> = BTreeMap::new();
     for package in packages {
         let own = package.by_name();
-        let refusal = |name: &str, kept: &Wheel| {
-            let new = own.get(name).map_or_else(String::new, |bundled| bundled.wheel.to_string());
-            let owner = owners.get(name).copied().unwrap_or_default();
-            format!("Cannot install {new} of {} because {owner} brings {kept}", package.name)
-        };
-        let mut together = installed.clone();
-        let mut kept: BTreeSet<&str> = BTreeSet::new();
+        let before = installed.iter().map(|(name, (_, bundled))| (name.clone(), *bundled));
+        let mut together: BTreeMap<String, &Bundled> = before.collect();
+        // The names of which another version stays, each with the reason against the package.
+        let mut kept: BTreeMap<&str, String> = BTreeMap::new();
         for (name, bundled) in &own {
             match installed.get(name) {
-                Some(before) if before.wheel.conflicts_with(&bundled.wheel) => {
-                    kept.insert(name);
+                Some((owner, before)) if before.wheel.conflicts_with(&bundled.wheel) => {
+                    let (new, old) = (&bundled.wheel, &before.wheel);
+                    let refusal = format!("Cannot install {new} of {} because {owner} brings {old}", package.name);
+                    kept.insert(name, refusal);
                 }
                 Some(_) => {}
                 None => {
@@ -290,28 +289,18 @@ pub fn conflicts(packages: &[Package]) -> Vec<String> {
             }
         }
         let main = package.main.as_deref().map(normalized_name);
-        let mut problems = Vec::new();
-        if let Some((name, before)) =
-            main.as_ref().filter(|main| kept.contains(main.as_str())).and_then(|main| installed.get_key_value(main))
-        {
-            problems.push(refusal(name, &before.wheel));
-        }
-        let names = own.keys().filter(|name| !kept.contains(name.as_str())).cloned();
-        for Unmet { wheel, requirement, found } in unmet(&together, names) {
+        let mut problems: Vec<String> = main.and_then(|main| kept.get(main.as_str()).cloned()).into_iter().collect();
+        let names = own.keys().filter(|name| !kept.contains_key(name.as_str())).cloned();
+        for Unmet { wheel, requirement, .. } in unmet(&together, names) {
             // What the package itself lacks is reported for it alone.
-            if let Some(found) = found.filter(|_| kept.contains(requirement.name())) {
-                problems.push(format!(
-                    "{}, and {wheel} requires {}",
-                    refusal(requirement.name(), found),
-                    requirement.text()
-                ));
+            if let Some(refusal) = kept.get(requirement.name()) {
+                problems.push(format!("{refusal}, and {wheel} requires {}", requirement.text()));
             }
         }
         if problems.is_empty() {
-            for name in own.keys().filter(|name| !installed.contains_key(*name)) {
-                owners.insert(name.clone(), &package.name);
+            for (name, bundled) in &own {
+                installed.entry(name.clone()).or_insert((package.name.as_str(), *bundled));
             }
-            installed = together;
         }
         errors.extend(problems);
     }

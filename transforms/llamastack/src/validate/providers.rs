@@ -181,7 +181,8 @@ fn names_a_secret(key: &str) -> bool {
 
 /// Returns whether a text is a URL with a literal password, such as `https://user:pw@host/`.
 fn has_password(text: &str) -> bool {
-    let authority = text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let rest = text.split_once("://").map(|(_, rest)| rest);
+    let authority = rest.map(|rest| rest.split_once(['/', '?', '#']).map_or(rest, |(authority, _)| authority));
     let user = authority.and_then(|authority| authority.rsplit_once('@')).and_then(|(user, _)| user.split_once(':'));
     user.is_some_and(|(_, password)| !password.is_empty() && !password.starts_with("${env."))
 }
