@@ -34,7 +34,7 @@ wire_object! {
     /// Settings of the frontend, Dynamo's HTTP server and router.
     pub struct Frontend {
         /// The number of frontends, 1 by default.
-        replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
+        replicas: i32 = "replicas" [minimum(0)],
         /// The resources that each frontend requests.
         resources: FrontendResources = "resources",
         /// Whether there is a frontend, as there is by default. Without one, something else must answer requests, such as

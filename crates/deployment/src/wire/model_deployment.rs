@@ -417,7 +417,7 @@ wire_object! {
     pub struct Frontend {
         /// The number of frontends, 1 by default. Several frontends with KV routing tell each other where they sent
         /// which requests.
-        replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
+        replicas: i32 = "replicas" [minimum(0)],
         /// Flags of the frontend by name without leading dashes, with values as strings: `router-mode: kv`. A switch
         /// takes `""` or `"true"`; `"false"` turns it off if the frontend supports that.
         args: Map<Argument> = "args" [max_entries(MAX_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],

@@ -20,22 +20,12 @@ pub(super) fn validate_frontend(frontend: Option<&wire::Frontend>, check: &mut C
     let requests = resources.as_ref().and_then(|resources| resources.requests.as_ref());
     let limits = resources.as_ref().and_then(|resources| resources.limits.as_ref());
     Frontend {
-        replicas: replicas.and_then(|count| validate_replicas(count, check)),
+        replicas: replicas.and_then(|count| u32::try_from(count).ok()),
         args: validate_arguments(args.as_ref(), &path().args().into(), check),
         env: env.to_vec(),
         requests: validate_amounts(requests, &path().resources().requests().into(), check),
         limits: validate_amounts(limits, &path().resources().limits().into(), check),
     }
-}
-
-fn validate_replicas(count: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
-    let checked = u32::try_from(count).ok();
-    if checked.is_none() {
-        let path = wire::ModelDeployment::path().spec().frontend().replicas();
-        let message = format!("{path} is {count}, expected at least 0");
-        check.findings.report(&codes::OUT_OF_RANGE, &path, message).help("remove it to run one frontend");
-    }
-    checked
 }
 
 /// Validates quantities by resource (`ValidateResourceRequirements` in

@@ -61,7 +61,7 @@ pub(crate) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>
     let FrontendResources { cpu, memory } = resources.unwrap_or_default();
     let overridden = FrontendOverrides {
         router_mode: router_mode.map(|mode| supported_mode(mode, findings)),
-        replicas: replicas.and_then(|count| check_frontend_replicas(count, findings)),
+        replicas: replicas.and_then(|count| u32::try_from(count).ok()),
         cpu: read_quantity(cpu, &path().frontend().resources().cpu(), findings),
         memory: read_quantity(memory, &path().frontend().resources().memory(), findings),
     };
@@ -92,17 +92,6 @@ fn supported_mode(mode: RouterMode, findings: &mut Findings<'_>) -> RouterMode {
     let message = format!("{path} is \"none\", which Dynamo does not support; requests are routed round-robin");
     findings.report(&ROUTER_MODE_NONE, &path, message).help("write round-robin, or remove routerMode");
     RouterMode::RoundRobin
-}
-
-/// Returns the number of frontend replicas, or `None` after reporting that it is negative.
-fn check_frontend_replicas(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
-    let checked = u32::try_from(count).ok();
-    if checked.is_none() {
-        let path = path().frontend().replicas();
-        let message = format!("{path} is {count}, expected at least 0");
-        findings.report(&codes::OUT_OF_RANGE, &path, message).help("remove it to run one frontend");
-    }
-    checked
 }
 
 /// Checks a version against the CRD's pattern: three numbers of at most four digits, without leading zeros.
