@@ -25,8 +25,10 @@ fn sources(purpose: Purpose) -> SourceSet {
     sources
 }
 
+/// Returns the findings about objects.
 fn found(diagnostics: &[Diagnostic]) -> Vec<String> {
-    diagnostics.iter().map(|it| format!("{} {}: {}", it.code.id, it.object.as_ref().unwrap(), it.message)).collect()
+    let with_object = diagnostics.iter().filter_map(|it| Some((it, it.object.as_ref()?)));
+    with_object.map(|(it, object)| format!("{} {object}: {}", it.code.id, it.message)).collect()
 }
 
 const EXPECTED: &str = r#"KF0405 AsyncActor ml/a: this program was built without the feature "actor"; the AsyncActor is passed on as it is"#;

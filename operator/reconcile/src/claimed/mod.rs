@@ -263,7 +263,7 @@ impl Reconciliation<'_> {
                 Read::Labeled(resource, labels) => {
                     let request = Request::List { resource: resource.clone(), labels: labels.clone() };
                     let Value::Array(items) = self.exchange.ask(request).await? else {
-                        return Err(RequestError::Failed("the answer to a list is no list".to_owned()).into());
+                        return Err(RequestError::Failed("the answer to a list is not a list".to_owned()).into());
                     };
                     found.extend(items.into_iter().map(|item| with_kind(item, resource)));
                 }

@@ -11,7 +11,7 @@ const CUSTOM: &str = "(has(self.source) && self.source == 'custom')";
 /// Returns the rule that the name is a DNS label; the API server itself would accept a DNS subdomain.
 #[expect(clippy::expect_used, reason = "no check of labels accepts an exclamation mark")]
 pub(super) fn name() -> Rule {
-    let expected = names::dns_1123_label("!").expect_err("an exclamation mark is no label");
+    let expected = names::dns_1123_label("!").expect_err("an exclamation mark is not a label");
     let value = "self.metadata.name";
     Rule {
         rule: format!("{value}.matches({})", raw("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")),
