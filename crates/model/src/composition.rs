@@ -57,6 +57,7 @@ impl Composition {
     }
 
     /// Names the kinds that the program would transform if it had been built with another feature.
+    #[must_use]
     pub const fn without(mut self, kinds: &'static [LeftOutKind]) -> Self {
         self.left_out = kinds;
         self

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{
-    Key, Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, join_nonempty,
-    staleness,
-};
+use super::claimed::{Key, join_nonempty, joined, replica_failure};
+use super::{Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, staleness};
 use kubefoundry_compiler::cluster_snapshot::LiveObject;
 use kubefoundry_deployment::wire::Phase;
 use kubefoundry_diagnostics::ObjectRef;
@@ -108,10 +106,10 @@ fn entry(key: &Key, found: &DistributionObjects<'_>, policy: StalenessPolicy) ->
         // During a rollout, the newest pod shows what the new version does.
         notes.push(format!("of {} pods, the newest is shown: {}", found.pods.len(), pod.object.name));
     }
-    let failure = found.deployment.and_then(|deployment| super::replica_failure(&deployment.value));
+    let failure = found.deployment.and_then(|deployment| replica_failure(&deployment.value));
     if let (None, Some(failure)) = (newest, failure) {
         status.phase = Some(Phase::Failed);
-        status.message = super::joined(&failure.reason, &failure.message);
+        status.message = joined(&failure.reason, &failure.message);
     }
     if let Some(message) = found.distribution.and_then(|distribution| deletion_message(&distribution.value)) {
         status.phase = Some(Phase::Terminating);
@@ -143,7 +141,7 @@ fn reported(distribution: &Value) -> Option<ReportedStatus> {
     let phase = text_or_empty(distribution, "/status/phase").to_owned();
     let conditions = deployment_status::conditions(distribution);
     let failed = conditions.into_iter().find(|condition| condition.status.as_str() == "False");
-    let message = failed.map(|failed| super::joined(&failed.reason, &failed.message)).unwrap_or_default();
+    let message = failed.map(|failed| joined(&failed.reason, &failed.message)).unwrap_or_default();
     (!phase.is_empty() || !message.is_empty()).then_some(ReportedStatus { phase, message })
 }
 

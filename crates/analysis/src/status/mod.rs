@@ -9,13 +9,13 @@
 
 #[cfg(feature = "actor")]
 mod actors;
+#[cfg(any(feature = "actor", feature = "llamastack"))]
+mod claimed;
 mod deployment_status;
 mod join;
 #[cfg(feature = "llamastack")]
 mod llamastack;
 mod staleness;
-
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -29,9 +29,8 @@ use kubefoundry_compiler::cluster_snapshot::{ClusterSnapshot, LiveObject};
 use kubefoundry_diagnostics::render::{JsonFindings, ReportVersion};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
-use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_model::composition::Composition;
-use kubefoundry_provider::status::{Condition, StatusPart, UnrecognizedValue};
+use kubefoundry_provider::status::{StatusPart, UnrecognizedValue};
 use kubefoundry_provider::{Provider, Status, StatusError};
 
 /// The time and the limit by which a status counts as stale.
@@ -244,58 +243,6 @@ fn empty_status() -> Status {
         generation: None,
         observed_generation: None,
         unrecognized: Vec::new(),
-    }
-}
-
-/// Returns why a Deployment cannot create pods, if its status says so.
-fn replica_failure(deployment: &Value) -> Option<Condition> {
-    let conditions = deployment_status::conditions(deployment);
-    let failed = |condition: &Condition| {
-        condition.condition_type == "ReplicaFailure" && condition.status == ConditionStatus::True
-    };
-    conditions.into_iter().find(failed)
-}
-
-/// Joins a reason and a message, either of which may be empty.
-fn joined(reason: &str, message: &str) -> String {
-    join_nonempty(&[reason, message], ": ")
-}
-
-fn join_nonempty(parts: &[&str], separator: &str) -> String {
-    parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(separator)
-}
-
-/// Namespace and name of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(Option<Arc<str>>, Arc<str>);
-
-impl Key {
-    fn new(namespace: Option<&Arc<str>>, name: &str) -> Self {
-        Self(namespace.cloned(), name.into())
-    }
-
-    /// Returns a reference to an object that need not be in the snapshot.
-    fn object(&self, api_version: &str, kind: &str) -> ObjectRef {
-        let Self(namespace, name) = self.clone();
-        ObjectRef { api_version: api_version.into(), kind: kind.into(), namespace, name }
-    }
-}
-
-impl StatusEntry {
-    /// Returns the entry of an object that runs no ModelDeployment.
-    fn of_object(resource: ObjectRef, state: &str, status: Status) -> Self {
-        Self {
-            deployment: None,
-            deployment_in_dump: false,
-            resource: Some(resource),
-            provider: None,
-            joined_by: None,
-            state: Some(state.to_owned()),
-            status,
-            reported: None,
-            observation: Observation::default(),
-            notes: Vec::new(),
-        }
     }
 }
 

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::counts::{Counts, count, small};
 use super::objects::{ActorObjects, Surroundings, sentence};
-use crate::status::{Key, StalenessPolicy, deployment_status, replica_failure};
+use crate::status::claimed::{Key, replica_failure};
+use crate::status::{StalenessPolicy, deployment_status};
 use kubefoundry_actor::status::{ActorState, Observation as ActorObservation, PODS_NOT_HEALTHY, PodFailure, state};
 use kubefoundry_compiler::cluster_snapshot::LiveObject;
 use kubefoundry_compiler::cluster_snapshot::time::Time;

@@ -3,7 +3,7 @@
 use super::assessment::Assessment;
 use super::counts::Counts;
 use super::objects::ActorObjects;
-use crate::status::joined;
+use crate::status::claimed::joined;
 use kubefoundry_actor::status::{ActorState, PODS_NOT_HEALTHY, PodFailure};
 use kubefoundry_compiler::cluster_snapshot::LiveObject;
 use kubefoundry_compiler::cluster_snapshot::time::format_age;

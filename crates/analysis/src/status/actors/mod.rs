@@ -14,10 +14,8 @@ use self::assessment::{SCALING_READY, TRANSPORT_READY, WORKLOAD_READY, assess_ob
 use self::counts::Counts;
 use self::message::message;
 use self::objects::{ActorObjects, Surroundings, age_key};
-use super::{
-    Key, Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, join_nonempty,
-    joined, staleness,
-};
+use super::claimed::{Key, join_nonempty, joined};
+use super::{Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, staleness};
 use kubefoundry_actor::status::{ActorState, PodFailure, actor_of_pod, actor_of_workload, is_workload};
 use kubefoundry_actor::{API_VERSION, KIND};
 use kubefoundry_compiler::cluster_snapshot::LiveObject;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::status::{Key, deployment_status, joined};
+use crate::status::claimed::{Key, joined};
+use crate::status::deployment_status;
 use kubefoundry_actor::status::{PodFailure, VOLUME_EVENTS, pod_failure};
 use kubefoundry_compiler::cluster_snapshot::LiveObject;
 use kubefoundry_compiler::cluster_snapshot::time::Time;
