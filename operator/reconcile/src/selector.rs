@@ -6,6 +6,7 @@ use kubefoundry_compiler::codes;
 use kubefoundry_compiler::verdict::Outcome;
 use kubefoundry_controller_runtime::error::Error;
 use kubefoundry_controller_runtime::observed::{ConditionView, StatusView};
+use kubefoundry_controller_runtime::text::truncate;
 use kubefoundry_diagnostics::Code;
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
@@ -173,8 +174,7 @@ pub(crate) fn truncate_message(message: &str) -> String {
     if message.len() <= MAX_BYTES {
         return message.to_owned();
     }
-    let start = (0..=MAX_BYTES).rev().find_map(|end| message.get(..end)).unwrap_or_default();
-    format!("{start}…")
+    format!("{}…", truncate(message, MAX_BYTES))
 }
 
 #[cfg(test)]

@@ -37,4 +37,5 @@ pub mod observed;
 pub mod queue;
 pub mod server;
 pub mod shutdown;
+pub mod text;
 pub mod watch;

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use kubefoundry_controller_runtime::observed::ObjectView;
+use kubefoundry_controller_runtime::text::truncate;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
@@ -227,8 +228,7 @@ fn truncate_line(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text;
     }
-    let start = (0..=max - ELLIPSIS.len()).rev().find_map(|end| text.get(..end)).unwrap_or_default();
-    format!("{start}{ELLIPSIS}")
+    format!("{}{ELLIPSIS}", truncate(&text, max - ELLIPSIS.len()))
 }
 
 #[cfg(test)]

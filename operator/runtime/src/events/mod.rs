@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::error::{Error, RequestError};
 use crate::hash::short_hex;
 use crate::mutex::lock;
+use crate::text::truncate;
 
 /// What kind of statement an event makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +151,7 @@ fn event(
     now: &str,
 ) -> (String, Value) {
     let note = if is_combined { format!("{COMBINED}{message}") } else { message.to_owned() };
-    let note = truncated(&note, MAX_NOTE_BYTES);
+    let note = truncate(&note, MAX_NOTE_BYTES);
     let mut hash = Sha256::new();
     for part in [text(regarding.uid.as_ref()), kind.reason, if is_combined { COMBINED } else { note }] {
         hash.update(part);
@@ -167,7 +168,7 @@ fn event(
         "note": note,
         "eventTime": now,
         "reportingController": CONTROLLER,
-        "reportingInstance": truncated(instance, 128),
+        "reportingInstance": truncate(instance, 128),
         "regarding": regarding,
     });
     (name, event)
@@ -176,11 +177,6 @@ fn event(
 /// Returns a field of a reference; empty if it is absent.
 fn text(field: Option<&String>) -> &str {
     field.map(String::as_str).unwrap_or_default()
-}
-
-/// Returns the longest prefix of a text that has at most `max` bytes.
-fn truncated(text: &str, max: usize) -> &str {
-    (0..=max.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 /// Returns the current time with exactly six fractional digits, as `MicroTime` requires.
@@ -234,8 +230,8 @@ mod tests {
 
     #[test]
     fn a_note_is_truncated_between_characters() {
-        assert_eq!(truncated("aé", 2), "a");
-        assert_eq!(truncated("aé", 3), "aé");
+        assert_eq!(truncate("aé", 2), "a");
+        assert_eq!(truncate("aé", 3), "aé");
         let event = event_of("1", ERROR, &"é".repeat(600), false);
         assert_eq!(event["note"].as_str().unwrap().len(), 1024);
     }

@@ -27,6 +27,7 @@ use tokio::time::Instant;
 
 use super::queue::Queue;
 use crate::mutex::lock;
+use crate::text::truncate;
 
 /// Upper bounds in seconds. Most reconciliations send no request, few send seven.
 const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -303,8 +304,7 @@ fn register<C: prometheus::core::Collector + Clone + 'static>(
 
 /// Returns the longest prefix of a label value that the limit allows.
 fn truncate_label(value: &str) -> &str {
-    let end = value.len().min(MAX_LABEL_BYTES);
-    (0..=end).rev().find_map(|end| value.get(..end)).unwrap_or_default()
+    truncate(value, MAX_LABEL_BYTES)
 }
 
 /// Writes the families of [`DEPLOYMENTS`], [`REPLICAS`] and [`PHASE`].
