@@ -46,6 +46,8 @@ impl Sandbox {
     }
 
     fn command_of(&self, binary: &Path, arguments: &[&str]) -> Command {
+        #[cfg(unix)]
+        heed_signals();
         let mut command = Command::new(binary);
         command.args(arguments).current_dir(self.directory.path()).env_remove("NO_COLOR").env_remove("TERM");
         // Whether the machine has kustomize, kubectl or helm must not matter.
@@ -115,6 +117,25 @@ impl Sandbox {
         files.sort();
         files
     }
+}
+
+/// Gives what the tests start the usual disposition of SIGINT and SIGQUIT. A shell starts a job in the background with both
+/// ignored, tests inherit that, and so would the program, which then rightly ignores them. A handler in the tests is not
+/// inherited, and this one ends them as the signal would.
+#[cfg(unix)]
+fn heed_signals() {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use signal_hook::consts::{SIGINT, SIGQUIT};
+
+    static DONE: std::sync::Once = std::sync::Once::new();
+    DONE.call_once(|| {
+        for signal in [SIGINT, SIGQUIT] {
+            let always = Arc::new(AtomicBool::new(true));
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always).unwrap();
+        }
+    });
 }
 
 fn collect(root: &Path, directory: &Path, files: &mut Vec<String>) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ struct Watching {
 impl Watching {
     /// Starts the program, and waits until it has shown the input for the first time.
     fn start(sandbox: &Sandbox, arguments: &[&str]) -> (Self, String) {
-        let mut child = interruptible(&sandbox.command(arguments)).spawn().unwrap();
+        let mut child = sandbox.command(arguments).spawn().unwrap();
         let (out, err) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
         let watching = Self { child, out, err };
         let notes = watching.until("; press Ctrl-C to stop");
@@ -71,24 +71,6 @@ impl Drop for Watching {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Returns the command with the usual disposition of SIGINT: a shell starts what it runs in the background with SIGINT ignored,
-/// tests inherit that, and so would the program, which then rightly ignores it. Only the `env` of GNU can undo it.
-fn interruptible(command: &Command) -> Command {
-    let arguments: &[&str] =
-        if cfg!(all(target_os = "linux", target_env = "gnu")) { &["--default-signal=INT"] } else { &[] };
-    let mut wrapped = Command::new("/usr/bin/env");
-    wrapped.args(arguments).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => wrapped.env(name, value),
-            None => wrapped.env_remove(name),
-        };
-    }
-    wrapped.current_dir(command.get_current_dir().unwrap());
-    wrapped.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    wrapped
 }
 
 /// Sends the lines of a pipe as they come.
