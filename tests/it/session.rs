@@ -150,8 +150,8 @@ proptest! {
                     sources.set_subject(id, "org/m");
                 }
             }
-            let fresh = format!("{:#?}", compile(&BUILTIN, &sources, thoroughness));
-            prop_assert_eq!(format!("{:#?}", session.compile(&sources, thoroughness)), fresh);
+            let fresh = format!("{:?}", compile(&BUILTIN, &sources, thoroughness));
+            prop_assert_eq!(format!("{:?}", session.compile(&sources, thoroughness)), fresh);
         }
     }
 
@@ -174,8 +174,8 @@ proptest! {
             let mut sources = SourceSet::default();
             sources.add("x.yaml", if starts_with_marker { format!("---\n{text}") } else { text.clone() });
             sources.add("y.yaml", MODEL.replace("NAME", "other"));
-            let fresh = format!("{:#?}", compile(&BUILTIN, &sources, thoroughness));
-            prop_assert_eq!(format!("{:#?}", session.compile(&sources, thoroughness)), fresh, "{}", text);
+            let fresh = format!("{:?}", compile(&BUILTIN, &sources, thoroughness));
+            prop_assert_eq!(format!("{:?}", session.compile(&sources, thoroughness)), fresh, "{}", text);
         }
     }
 }

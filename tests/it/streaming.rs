@@ -25,7 +25,7 @@ fn run_output(texts: &[String], thoroughness: Thoroughness, threads: usize) -> S
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let compilation: Compilation<YamlText> = pool.install(|| compile_as(&BUILTIN, &sources, thoroughness));
-    format!("{compilation:#?}")
+    format!("{compilation:?}")
 }
 
 proptest! {
