@@ -39,7 +39,7 @@ needs = ["second"]
 [packed]
 about = "It is about another file."
 run = "echo packed >>target/order"
-files = ["other"]
+files = ["other", "Cargo.lock"]
 packaged = true
 needs = ["proof"]
 
@@ -48,6 +48,18 @@ about = "It measures."
 run = "echo last >>target/order"
 lane = "alone"
 units = 1
+"""
+
+LOCK = """version = 4
+
+[[package]]
+name = "ours"
+version = "0.1.0"
+
+[[package]]
+name = "theirs"
+version = "1.0.0"
+source = "registry"
 """
 
 
@@ -63,6 +75,7 @@ class Repository:
         (self.folder / ".gitignore").write_text("target\n")
         (self.folder / "file").write_text("one")
         (self.folder / "other").write_text("one")
+        (self.folder / "Cargo.lock").write_text(LOCK)
         self.run("git", "init", "--quiet")
         self.run("git", "add", ".")
         self.run("git", "-c", "user.name=test", "-c", "user.email=test@example.com", "commit", "--quiet", "--message", "test")
@@ -100,6 +113,10 @@ def check_order_and_reuse(folder):
     assert re.search(r"^proof +0 +0 +0  reused$", says, re.M) and re.search(r"^packed .* left out$", says, re.M), says
     (repository.folder / "file").write_text("two")
     assert repository.steps()[0] == ["first", "wait", "second", "proof", "last"]
+    (repository.folder / "Cargo.lock").write_text(LOCK.replace("0.1.0", "0.2.0"))
+    assert "packed" not in repository.steps()[0]
+    (repository.folder / "Cargo.lock").write_text(LOCK.replace("1.0.0", "1.0.1"))
+    assert "packed" in repository.steps()[0]
     (repository.folder / "other").write_text("two")
     # What it needs is not repeated, so it waits for nothing.
     assert sorted(repository.steps()[0]) == sorted(["first", "packed", "wait", "second", "last"])
