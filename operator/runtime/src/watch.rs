@@ -39,6 +39,7 @@ pub async fn follow<K>(
             // `Init` comes before the request, so it does not show that the apiserver answers.
             Ok(Event::Init) => handle(Event::Init),
             Ok(event) => {
+                trace_delivered(what, &event);
                 if is_broken {
                     tracing::info!(watch = what, "the watch works again");
                     is_broken = false;
@@ -61,6 +62,19 @@ pub async fn follow<K>(
             }
         }
     }
+}
+
+/// Logs which object a watch delivered, and in which version: the tests of the operator wait for it.
+fn trace_delivered<K: Resource>(what: &str, event: &Event<K>) {
+    let (Event::Apply(object) | Event::InitApply(object) | Event::Delete(object)) = event else { return };
+    let metadata = object.meta();
+    tracing::trace!(
+        watch = what,
+        namespace = metadata.namespace.as_deref().unwrap_or_default(),
+        name = metadata.name.as_deref().unwrap_or_default(),
+        version = metadata.resource_version.as_deref().unwrap_or_default(),
+        "delivered"
+    );
 }
 
 /// Watches one object: yields it as it is, none while it does not exist, and the errors of attempts, which are retried.

@@ -21,7 +21,7 @@ use kubefoundry_reconcile::observation::Observation;
 use tokio::time::Instant;
 
 use super::execute::Executor;
-use super::{Memories, execute, now};
+use super::{Memories, execute, now, trace_reconciled};
 use crate::args::Run;
 use crate::evaluator::Snapshots;
 use crate::watch::Related;
@@ -118,6 +118,7 @@ impl Reconciler for ClaimedReconciler {
                 memories.forget(&Key::of(&object.metadata));
             }
             metrics.record_success(kind.name(), object.namespace(), object.name());
+            trace_reconciled(kind.name(), object);
         }
     }
 

@@ -150,6 +150,12 @@ impl Controller {
     }
 }
 
+/// Logs which version of an object a controller has reconciled: the tests of the operator wait for it.
+fn trace_reconciled(controller: &str, object: &CachedObject) {
+    let version = object.metadata.resource_version.as_deref().unwrap_or_default();
+    tracing::trace!(controller, namespace = object.namespace(), name = object.name(), version, "reconciled");
+}
+
 /// Executes the requests of a reconciliation until it finishes.
 async fn execute<T>(mut coroutine: Coroutine<'_, T>, executor: &Executor<'_>) -> T {
     let mut answer = None;
@@ -184,6 +190,7 @@ impl Reconciler for RoleReconciler {
         }
         if result.is_ok() {
             context.metrics.record_success(name, deployment.namespace(), deployment.name());
+            trace_reconciled(name, deployment);
         }
         if !is_known {
             // The watch removed the deployment from the metrics, and then the reconciliation added it again.

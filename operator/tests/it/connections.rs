@@ -1,6 +1,6 @@
 //! Connections that carry nothing: idle clients of the operator's ports, and an apiserver that does not answer.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::harness::cluster::Namespace;
 use crate::harness::cluster::kinds::{LEASE, PROVIDER_CONFIG, VALIDATING};
@@ -8,10 +8,13 @@ use crate::harness::operator::{Operator, Options};
 use crate::harness::proxy::Proxy;
 use crate::harness::world::{deployment, text};
 use crate::harness::{ControlPlane, crds, eventually, free_port, webhooks};
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(90);
+/// The duration of the lease that expires.
+const LEASE_SECONDS: i64 = 6;
 
 /// Starts a control plane with the CRDs, and creates the operator's namespace and one for models.
 async fn start() -> Option<(ControlPlane, Namespace, Namespace)> {
@@ -36,12 +39,11 @@ async fn open_idle(address: &str) -> Vec<TcpStream> {
     idle
 }
 
-/// Asks `/healthz` and `/metrics`, as the kubelet and Prometheus do.
+/// Asks `/healthz` and `/metrics`, as the kubelet and Prometheus do. That the answer does not wait until idle
+/// connections time out is tested where their limits can be set (operator/runtime/src/server/tests.rs).
 async fn assert_answers(operator: &Operator, address: &str, path: &str) {
-    let asked = Instant::now();
     let answer = operator.get(address, path).await;
     assert!(matches!(answer, Ok((200, _))), "{path} with idle connections: {answer:?}\n{}", operator.end_of_log());
-    assert!(asked.elapsed() < Duration::from_secs(1), "{path} took {:?}", asked.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +63,7 @@ async fn idle_connections_do_not_stop_the_service() {
 
     let idle = open_idle(&address).await;
     models.apply(VALIDATING, &webhooks::validating(&address, "Fail", 3)).await.unwrap();
-    eventually(Duration::from_secs(20), "admission while 600 connections are idle", async || {
+    eventually(LONG, "admission while 600 connections are idle", async || {
         let stored = models.apply(crate::harness::cluster::kinds::DEPLOYMENT, &deployment("models", 0)).await;
         stored.map(drop).map_err(|error| error.to_string())
     })
@@ -87,23 +89,23 @@ async fn heartbeats_resume_when_connections_are_dead_without_an_error() {
     })
     .await;
     proxy.black_hole();
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let dead = Instant::now();
-    for provider in ["kaito", "dynamo", "kuberay"] {
-        let last = heartbeat(&models, provider).await;
-        eventually(LONG, &format!("another heartbeat of {provider}"), async || {
-            let now = heartbeat(&models, provider).await;
-            if now == last { Err(format!("{last}\n{}", operator.end_of_log())) } else { Ok(()) }
-        })
-        .await;
+    // The first one may have been on its way.
+    for number in ["first", "second"] {
+        for provider in ["kaito", "dynamo", "kuberay"] {
+            let last = heartbeat(&models, provider).await;
+            eventually(LONG, &format!("the {number} heartbeat of {provider}"), async || {
+                let now = heartbeat(&models, provider).await;
+                if now == last { Err(format!("{last}\n{}", operator.end_of_log())) } else { Ok(()) }
+            })
+            .await;
+        }
     }
-    eprintln!("heartbeats of all providers after {:?}", dead.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unopposed_lease_is_renewed_after_the_apiserver_stalled() {
     let Some((plane, system, _models)) = start().await else { return };
-    let options = Options::default().roles("selector").flag("--lease-duration", "6s");
+    let options = Options::default().roles("selector").flag("--lease-duration", &format!("{LEASE_SECONDS}s"));
     let operator = options.start_ready(&plane, "stall").await;
     let renewed = async || {
         let lease: Value = system.find(LEASE, "kubefoundry-provider-selector").await.unwrap_or_default();
@@ -115,12 +117,19 @@ async fn an_unopposed_lease_is_renewed_after_the_apiserver_stalled() {
     })
     .await;
     plane.signal("STOP");
-    tokio::time::sleep(Duration::from_secs(12)).await;
+    // It was not renewed after this.
+    let stopped = Timestamp::now();
+    eventually(LONG, "an expired lease, and a failure to renew it", async || {
+        let age = Timestamp::now().duration_since(stopped);
+        let has_failed = operator.log().contains("renewing the lease failed");
+        if age.as_secs() > LEASE_SECONDS && has_failed { Ok(()) } else { Err(operator.end_of_log()) }
+    })
+    .await;
     plane.signal("CONT");
     let before = eventually(LONG, "an apiserver that answers", async || Ok::<_, String>(renewed().await)).await;
     for round in ["first", "second"] {
         let last = renewed().await;
-        eventually(Duration::from_secs(20), &format!("the {round} renewal after {before}"), async || {
+        eventually(LONG, &format!("the {round} renewal after {before}"), async || {
             let now = renewed().await;
             if now == last { Err(format!("{now}\n{}", operator.end_of_log())) } else { Ok(()) }
         })

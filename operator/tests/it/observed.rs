@@ -19,6 +19,8 @@ const COUNTED_RESOURCES: [&str; 3] = ["modeldeployments", "dynamographdeployment
 /// The number of deployments.
 const DEPLOYMENTS: u32 = 10;
 
+const LONG: Duration = Duration::from_secs(90);
+
 async fn count_requests(operator: &Operator) -> f64 {
     let mut sum = 0.0;
     for resource in COUNTED_RESOURCES {
@@ -30,6 +32,26 @@ async fn count_requests(operator: &Operator) -> f64 {
         }
     }
     sum
+}
+
+/// Waits until each controller has reconciled every deployment this many times.
+async fn until_resyncs(operator: &Operator, number: u32) {
+    let count = async |controller: &str| {
+        let label = format!("provider=\"{controller}\"");
+        operator.metric("kubefoundry_reconciliation_duration_seconds_count", &[&label]).await
+    };
+    let controllers = ["core", "selector", "dynamo"];
+    let mut ends = Vec::new();
+    for controller in controllers {
+        ends.push(count(controller).await + f64::from(number * DEPLOYMENTS));
+    }
+    for (controller, end) in controllers.into_iter().zip(ends) {
+        eventually(LONG, &format!("{number} resyncs of {controller}"), async || match count(controller).await {
+            now if now >= end => Ok(()),
+            now => Err(format!("{now} of {end}\n{}", operator.end_of_log())),
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
@@ -58,10 +80,11 @@ async fn reports_its_work_and_sends_few_requests() {
         operator.metrics().await
     );
 
-    // Without a change, resyncs send no request.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Without a change, resyncs send no request. The first ones find what was left to do.
+    world::until_settled(&models, &[], &operator, LONG).await;
+    until_resyncs(&operator, 2).await;
     let before = count_requests(&operator).await;
-    tokio::time::sleep(Duration::from_secs(7)).await;
+    until_resyncs(&operator, 3).await;
     let resyncs = count_requests(&operator).await - before;
     assert!(
         resyncs < 0.5,
@@ -164,10 +187,10 @@ async fn the_deletion_of_a_namespace_is_no_error() {
     let operator = options.start_ready(&plane, "leaving").await;
     let deployments: Vec<Value> = (0..40).map(|number| world::deployment(&models.name, number)).collect();
     world::apply_all(&models, &deployments).await;
-    world::until_settled(&models, &[], &operator, Duration::from_secs(60)).await;
+    world::until_settled(&models, &[], &operator, LONG).await;
     models.delete(NAMESPACE, "leaving").await;
     // The namespace itself waits for what other controllers protect, such as claims.
-    eventually(Duration::from_secs(60), "all deployments gone", async || match models.list(DEPLOYMENT).await.len() {
+    eventually(LONG, "all deployments gone", async || match models.list(DEPLOYMENT).await.len() {
         0 => Ok(()),
         left => Err(format!("{left} left\n{}", operator.end_of_log())),
     })

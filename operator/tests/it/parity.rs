@@ -136,7 +136,7 @@ async fn check(client: &kube::Client, subject: &CorpusDeployment) -> Result<Pari
     }
     let started = std::time::Instant::now();
     let mut last = String::new();
-    while started.elapsed() < Duration::from_secs(60) {
+    while started.elapsed() < Duration::from_secs(180) {
         let deployment = namespace.get(*kind, &stored).await;
         let result = if compilation.has_errors() {
             check_waits(&deployment, &compilation)

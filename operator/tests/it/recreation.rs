@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::harness::cluster::kinds::{DEPLOYMENT, PROVIDER_CONFIG, WORKSPACE};
 use crate::harness::cluster::{Namespace, condition, uid};
 use crate::harness::operator::{Operator, Options};
-use crate::harness::{ControlPlane, crds, eventually, stays};
+use crate::harness::{ControlPlane, crds, eventually};
 
-const LONG: Duration = Duration::from_secs(90);
+const LONG: Duration = Duration::from_secs(120);
 const MIRROR: &str = "images: {ghcr.io: mirror.example.com/ghcr}\n";
 
 struct Scene {
@@ -118,36 +118,33 @@ async fn a_changed_option_recreates_one_deployment_at_a_time() {
     scene.deploy(&names).await;
     let before = scene.uids().await;
     scene.write_options(MIRROR);
-    let began = Instant::now();
     let (mut was_killed, mut most) = (false, 0);
-    loop {
-        assert!(began.elapsed() < LONG, "{}", operator.end_of_log());
+    eventually(LONG, "all recreated", async || {
+        // Each list is of one moment. What is missing in the first one serves in the second one only after this test
+        // has said so, below.
         let workspaces = scene.uids().await;
-        let mut down = 0;
-        for name in names {
-            let deployment = scene.namespace.get(DEPLOYMENT, name).await;
-            let is_new = workspaces.get(name).is_some_and(|uid| *uid != before[name]);
-            if deployment["status"]["phase"] != "Running" || !workspaces.contains_key(name) {
-                down += 1;
-            }
-            if is_new && deployment["status"]["phase"] != "Running" {
-                scene.serve(name).await;
-            }
-        }
+        let deployments = scene.namespace.list(DEPLOYMENT).await;
+        let serves = |name: &str| {
+            let found = deployments.iter().find(|deployment| deployment["metadata"]["name"] == name).unwrap();
+            found["status"]["phase"] == "Running"
+        };
+        let is_new = |name: &str| workspaces.get(name).is_some_and(|uid| *uid != before[name]);
+        let down = names.into_iter().filter(|name| !serves(name) || !workspaces.contains_key(*name)).count();
         most = most.max(down);
         assert!(down <= 1, "{down} are not running");
-        let replaced = names.iter().filter(|name| workspaces.get(**name).is_some_and(|uid| *uid != before[**name]));
-        let replaced = replaced.count();
+        for name in names.into_iter().filter(|name| is_new(name) && !serves(name)) {
+            scene.serve(name).await;
+        }
+        let replaced = names.into_iter().filter(|name| is_new(name)).count();
         if replaced == 2 && !was_killed {
             // The queue is in the conditions, so another process continues it.
             restart(&mut operator).await;
             was_killed = true;
         }
-        if replaced == names.len() && down == 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        let seen = || format!("{replaced} replaced, {down} down\n{}", operator.end_of_log());
+        if replaced == names.len() && down == 0 { Ok(()) } else { Err(seen()) }
+    })
+    .await;
     assert_eq!(most, 1, "none was seen while it was recreated");
     for name in names {
         scene.until_state(name, "Recreated").await;
@@ -174,18 +171,14 @@ async fn a_recreation_waits_for_its_approval_but_an_edit_does_not() {
         let pending = scene.until_state(name, "AwaitingApproval").await;
         assert_eq!(pending["status"]["phase"], "Running");
         assert_eq!(condition(&pending, "PendingRecreate").unwrap()["status"], "True");
+        operator.look_at(&scene.namespace, DEPLOYMENT, name, &["kaito"]).await;
     }
-    stays(Duration::from_secs(1), "unchanged", async || {
-        if scene.uids().await == before { Ok(()) } else { Err("recreated".to_owned()) }
-    })
-    .await;
+    assert_eq!(scene.uids().await, before, "recreated");
     // Another hash approves nothing.
     let hash = hash_of(&scene.namespace.get(DEPLOYMENT, "a").await);
-    scene.namespace.annotate(DEPLOYMENT, "a", "kubefoundry.ai/approve-recreate", Some("0000")).await;
-    stays(Duration::from_secs(1), "unchanged", async || {
-        if scene.uids().await == before { Ok(()) } else { Err("recreated".to_owned()) }
-    })
-    .await;
+    let approved = scene.namespace.annotate(DEPLOYMENT, "a", "kubefoundry.ai/approve-recreate", Some("0000")).await;
+    operator.until_reconciled("kaito", &approved).await;
+    assert_eq!(scene.uids().await, before, "recreated");
     scene.namespace.annotate(DEPLOYMENT, "a", "kubefoundry.ai/approve-recreate", Some(&hash)).await;
     eventually(LONG, "another Workspace", async || {
         let now = scene.uids().await;
@@ -237,11 +230,10 @@ async fn failing_recreations_pause_the_queue() {
         if condition["status"] == "True" && names_one { Ok(()) } else { Err(config["status"].to_string()) }
     })
     .await;
-    stays(Duration::from_secs(4), "paused", async || {
-        let (first, second) = (scene.state(paused[0]).await, scene.state(paused[1]).await);
-        if first == "Paused" && second == "Paused" { Ok(()) } else { Err(format!("{first} {second}")) }
-    })
-    .await;
+    for name in &paused {
+        operator.look_at(&scene.namespace, DEPLOYMENT, name, &["kaito"]).await;
+        assert_eq!(scene.state(name).await, "Paused");
+    }
     // One is ready after all, so the next one is recreated.
     let failed = names.into_iter().find(|name| !paused.contains(name)).unwrap();
     scene.serve(failed).await;
@@ -327,7 +319,8 @@ async fn a_changed_provider_configuration_recreates_nothing() {
     };
     let _alive = namespace.register("preferred", &spec(&["llamacpp"])).await;
     let mut probes = 0;
-    eventually(LONG, "a new deployment of the preferred provider", async || {
+    // Deploys another model, and returns the provider that is selected for it; null if there is none.
+    let mut selected = async || {
         probes += 1;
         let name = format!("probe-{probes}");
         let probe = json!({
@@ -335,25 +328,35 @@ async fn a_changed_provider_configuration_recreates_nothing() {
             "resources": {"gpu": {"count": 0}, "memory": "16Gi"}, "image": "ghcr.io/sozercan/llama-cpp-runner:latest",
         });
         namespace.deploy(&name, &probe).await;
-        namespace.until_condition(&name, "ProviderSelected", "True").await;
-        let chosen = namespace.get(DEPLOYMENT, &name).await["status"]["provider"].take();
-        if chosen["name"] == "preferred" { Ok(()) } else { Err(chosen.to_string()) }
+        let mut deployment = namespace
+            .until(DEPLOYMENT, &name, "decided", |deployment| match condition(deployment, "ProviderSelected") {
+                Some(_) => Ok(()),
+                None => Err(deployment["status"].to_string()),
+            })
+            .await;
+        deployment["status"]["provider"]["name"].take()
+    };
+    eventually(LONG, "a new deployment of the preferred provider", async || match selected().await {
+        chosen if chosen == "preferred" => Ok(()),
+        chosen => Err(chosen.to_string()),
     })
     .await;
-    // The built-in one can no longer run what it runs, until the operator puts its configuration back.
+    // The built-in one can no longer run what it runs, until the operator writes its configuration at its next start.
     namespace.merge(PROVIDER_CONFIG, "kaito", &json!({"spec": spec(&["vllm"])})).await;
     namespace.delete(PROVIDER_CONFIG, "preferred").await;
-    stays(Duration::from_secs(5), "unchanged", async || {
-        for name in names {
-            let deployment = namespace.get(DEPLOYMENT, name).await;
-            let status = &deployment["status"];
-            let runs_on = status["phase"] == "Running" && status["provider"]["name"] == "kaito";
-            if !runs_on || !state_of(&deployment).is_empty() {
-                return Err(format!("{status}\n{}", operator.end_of_log()));
-            }
-        }
-        let now = scene.uids().await;
-        if names.iter().all(|name| now.get(*name) == before.get(*name)) { Ok(()) } else { Err(format!("{now:?}")) }
+    // One watch delivers both changes in their order, so what is decided by the second one knows the first one.
+    eventually(LONG, "a new deployment of another provider", async || match selected().await {
+        chosen if chosen == "preferred" => Err(chosen.to_string()),
+        _ => Ok(()),
     })
     .await;
+    for name in names {
+        operator.look_at(namespace, DEPLOYMENT, name, &["core", "selector", "kaito"]).await;
+        let deployment = namespace.get(DEPLOYMENT, name).await;
+        let status = &deployment["status"];
+        let runs_on = status["phase"] == "Running" && status["provider"]["name"] == "kaito";
+        assert!(runs_on && state_of(&deployment).is_empty(), "{status}\n{}", operator.end_of_log());
+    }
+    let now = scene.uids().await;
+    assert!(names.iter().all(|name| now.get(*name) == before.get(*name)), "{now:?}");
 }

@@ -1,11 +1,9 @@
 //! The operator in clusters without some CRDs, providers or roles, and with two API groups.
 
-use std::time::Duration;
-
 use crate::harness::cluster::kinds::{AIRUNWAY_DEPLOYMENT, DEPLOYMENT, GRAPH, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
-use crate::harness::cluster::{Namespace, condition, uid};
+use crate::harness::cluster::{Kind, Namespace, SOON, condition, uid};
 use crate::harness::operator::Options;
-use crate::harness::{ControlPlane, crds, stays};
+use crate::harness::{ControlPlane, crds, eventually};
 use serde_json::{Value, json};
 
 fn with_kaito() -> Value {
@@ -111,7 +109,8 @@ async fn roles_run_in_separate_processes() {
     crds::install_upstream(&models.client).await;
 
     // Core alone reports that no selector runs.
-    let core = Options::default().roles("core").start_ready(&plane, "roles-core").await;
+    let options = Options::default().flag("--heartbeat-timeout", "10s");
+    let core = options.clone().roles("core").start_ready(&plane, "roles-core").await;
     models.deploy("phi", &without_provider()).await;
     let deployment = models.until_phase("phi", "Pending").await;
     let message = deployment["status"]["message"].as_str().unwrap();
@@ -125,7 +124,7 @@ async fn roles_run_in_separate_processes() {
     models.until_exists(WORKSPACE, "named").await;
 
     // A selector without a provider for this deployment.
-    let selector = Options::default().roles("selector").start_ready(&plane, "roles-selector").await;
+    let selector = options.roles("selector").start_ready(&plane, "roles-selector").await;
     let selected = models.until_condition("phi", "ProviderSelected", "False").await;
     assert!(!selected["message"].as_str().unwrap().is_empty(), "{selected}");
 
@@ -137,13 +136,26 @@ async fn roles_run_in_separate_processes() {
     // Providers without a heartbeat are not selected.
     dynamo.kill().await;
     kaito.kill().await;
-    tokio::time::sleep(Duration::from_secs(12)).await;
+    for operator in [&core, &selector] {
+        eventually(SOON, "no selectable provider", async || {
+            let log = operator.log();
+            match log.lines().rfind(|line| line.contains("selectable providers changed")) {
+                Some(last) if last.contains("providers=\"\"") => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+    }
     models.deploy("late", &without_provider()).await;
     let selected = models.until_condition("late", "ProviderSelected", "False").await;
     assert!(selected["message"].as_str().unwrap().contains("No healthy providers available"), "{selected}");
-    let deployment = models.until_phase("late", "Pending").await;
-    let message = deployment["status"]["message"].as_str().unwrap();
-    assert!(message.contains("No healthy providers available"), "{message}");
+    models
+        .until(DEPLOYMENT, "late", "Pending with the reason", |deployment| {
+            let status = &deployment["status"];
+            let is_told = status["message"].as_str().is_some_and(|it| it.contains("No healthy providers available"));
+            if status["phase"] == "Pending" && is_told { Ok(()) } else { Err(status.to_string()) }
+        })
+        .await;
     // An earlier selection stays.
     let deployment = models.get(DEPLOYMENT, "phi").await;
     assert_eq!(deployment["status"]["provider"]["name"], "dynamo");
@@ -159,16 +171,17 @@ async fn serves_both_groups_if_both_are_configured() {
     crds::install_upstream(&models.client).await;
     let options = Options::default().roles("core,selector,kaito,dynamo,kuberay");
     let mut one = options.start_ready(&plane, "groups-one").await;
-    models.deploy("first-group", &without_provider()).await;
     let other = json!({"metadata": {"name": "second-group"}, "spec": without_provider()});
     models.apply(AIRUNWAY_DEPLOYMENT, &other).await.unwrap();
+    models.deploy("first-group", &without_provider()).await;
     models.until_exists(GRAPH, "first-group").await;
-    stays(Duration::from_secs(1), "unchanged", async || {
-        let deployment = models.get(AIRUNWAY_DEPLOYMENT, "second-group").await;
-        if deployment["status"].is_null() { Ok(()) } else { Err(deployment["status"].to_string()) }
-    })
-    .await;
+    // Without a watch of the second group, it can do nothing about it.
+    let metrics = one.metrics().await;
+    let is_watched = |kind: Kind| metrics.contains(&format!("watch=\"{}\"", kind.watch()));
+    assert!(is_watched(DEPLOYMENT) && !is_watched(AIRUNWAY_DEPLOYMENT), "{metrics}");
     assert_eq!(one.terminate().await, Some(0), "{}", one.end_of_log());
+    let deployment = models.get(AIRUNWAY_DEPLOYMENT, "second-group").await;
+    assert!(deployment["status"].is_null(), "{}", deployment["status"]);
 
     let two = options.flag("--groups", "kubefoundry.ai,kubeairunway.ai").start_ready(&plane, "groups-two").await;
     let graph = models.until_exists(GRAPH, "second-group").await;

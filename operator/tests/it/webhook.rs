@@ -21,6 +21,8 @@ fn with_dynamo() -> Value {
 /// A part of the message with which [`invalid`] is refused.
 const REASON: &str = "expected one of auto, Workspace, InferenceSet";
 
+const LONG: Duration = Duration::from_secs(180);
+
 /// The Secret with the certificate of the webhooks.
 const SECRET_NAME: &str = "kubefoundry-webhooks-tls";
 
@@ -41,8 +43,8 @@ async fn namespace(name: &str) -> Option<SharedNamespace> {
         Namespace::create(&client, "kubefoundry-system").await;
         let before = Namespace::create(&client, "before").await;
         before.deploy("invalid", &invalid()).await;
-        // Certificates are renewed while the tests run.
-        let operator = Options::default().flag("--certificate-lifetime", "20s").start(plane, "webhook");
+        // Certificates are renewed while the tests run. A third of this time is left for it, also on a busy machine.
+        let operator = Options::default().flag("--certificate-lifetime", "60s").start(plane, "webhook");
         configure(&before, operator.webhook_address()).await;
         operator.until_ready().await;
         let mut attempt = 0;
@@ -200,7 +202,7 @@ async fn an_invalid_object_that_is_stored_can_be_deleted() {
     before.until_gone(DEPLOYMENT, "invalid").await;
 }
 
-/// Certificates live for 20 s here. Every request is answered, with the old certificate or the new one.
+/// Certificates live for a minute here. Every request is answered, with the old certificate or the new one.
 #[tokio::test]
 async fn renews_certificates_without_interruption() {
     let Some(namespace) = namespace("renewed").await else { return };
@@ -210,19 +212,19 @@ async fn renews_certificates_without_interruption() {
     };
     let first = bundle().await;
     assert!(!first.is_empty());
-    let started = std::time::Instant::now();
     let mut bundles = vec![first];
-    while started.elapsed() < Duration::from_secs(35) {
+    // The authority of a new certificate is added, and that of an old one removed.
+    eventually(LONG, "a renewal", async || {
         let object = json!({"metadata": {"name": "phi"}, "spec": invalid()});
         let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
-        assert!(refused.contains(REASON), "after {:?}: {refused}", started.elapsed());
+        assert!(refused.contains(REASON), "after {} bundles: {refused}", bundles.len());
         let now = bundle().await;
         if bundles.last() != Some(&now) {
             bundles.push(now);
         }
-        tokio::time::sleep(Duration::from_millis(250)).await;
-    }
-    assert!(bundles.len() > 1, "it was never renewed");
+        if bundles.len() > 2 { Ok(()) } else { Err(format!("{} bundles", bundles.len())) }
+    })
+    .await;
 }
 
 /// A pair of another authority in the Secret, as after a restore of a backup. Every request is answered.
@@ -269,16 +271,14 @@ async fn serves_a_pair_of_another_authority_without_interruption() {
         let found = namespace.get(VALIDATING, "kubefoundry").await;
         found["webhooks"][0]["clientConfig"]["caBundle"].as_str().unwrap_or_default().to_owned()
     };
-    let started = std::time::Instant::now();
-    let mut is_served = false;
-    while started.elapsed() < Duration::from_secs(60) && !is_served {
+    eventually(LONG, "the bundle of the pair alone", async || {
         let object = json!({"metadata": {"name": "phi"}, "spec": invalid()});
         let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
-        assert!(refused.contains(REASON), "after {:?}: {refused}", started.elapsed());
-        is_served = bundle().await == foreign["ca.crt"].as_str().unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert!(is_served, "the bundle never became that of the pair alone");
+        assert!(refused.contains(REASON), "{refused}");
+        let now = bundle().await;
+        if now == foreign["ca.crt"].as_str().unwrap() { Ok(()) } else { Err(now) }
+    })
+    .await;
     assert_eq!(data().await, foreign);
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::harness::operator::Operator;
 use crate::harness::root;
@@ -69,16 +69,20 @@ fn samples(text: &str) -> Samples {
         .collect()
 }
 
+/// The time between two scrapes, in seconds, as far as the alerts can tell. The real one depends on the machine.
+const SCRAPE_INTERVAL: f64 = 5.0;
+
 /// The alerts that fire when an operator stays for two hours in the state in which it is; none without promtool.
 ///
-/// Its metrics are scraped twice. Counters go on at the rate between the scrapes, and so does an age that grew by all
-/// the time between them; other values stay.
-pub async fn firing(operator: &Operator) -> Option<BTreeSet<String>> {
+/// Its metrics are scraped before and after `work`, which waits for what the caller wants to be counted. Counters go on
+/// as if it had taken [`SCRAPE_INTERVAL`]. An age goes on if it grew by all the time between the scrapes; other values
+/// stay.
+pub async fn firing(operator: &Operator, work: impl Future<Output = ()>) -> Option<BTreeSet<String>> {
     let first = operator.metrics().await;
     let started = Instant::now();
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let second = operator.metrics().await;
+    work.await;
     let passed = started.elapsed().as_secs_f64();
+    let second = operator.metrics().await;
     let counters: BTreeSet<&str> = second
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))
@@ -93,7 +97,11 @@ pub async fn firing(operator: &Operator) -> Option<BTreeSet<String>> {
         let metric = name.split('{').next().unwrap();
         let is_counter = counters.iter().any(|counter| metric.starts_with(counter));
         let is_age = (metric.ends_with("_age_seconds") || metric.ends_with("_wait_seconds")) && grown > passed * 0.8;
-        let step = if is_counter || is_age { grown.max(0.0) * 60.0 / passed } else { 0.0 };
+        let step = match (is_counter, is_age) {
+            (true, _) => grown.max(0.0) * 60.0 / SCRAPE_INTERVAL,
+            (false, true) => 60.0,
+            (false, false) => 0.0,
+        };
         series.push(json!({"series": name, "values": format!("{value}+{step:.6}x120")}));
     }
     let test = json!({

@@ -18,6 +18,11 @@ use crate::harness::world::{self, deployment, text};
 use crate::harness::{ControlPlane, crds, eventually, free_port, webhooks};
 
 const LONG: Duration = Duration::from_secs(90);
+const ERRORS: &str = "kubefoundry_reconciliation_errors_total";
+const CONFLICT: &str = r#"error_type="conflict""#;
+const SERVER: &str = r#"error_type="server""#;
+const ADMISSIONS: &str = "kubefoundry_admission_requests_total";
+const VERDICT_ERROR: &str = r#"verdict="error""#;
 /// The label of the deployments about which the apiserver asks the webhook.
 const CHECKED: &str = "example.com/checked";
 const OLD_WORKSPACE: Kind = Kind { api_version: "kaito.sh/v1alpha1", ..kinds::WORKSPACE };
@@ -98,6 +103,12 @@ impl Scene {
             value => Err(format!("{value}\n{}\n{}", self.operator.metrics().await, self.operator.end_of_log())),
         })
         .await;
+    }
+
+    /// Waits until a metric of this process, with this label, has grown.
+    async fn until_more(&self, name: &str, label: &str) {
+        let before = self.operator.metric(name, &[label]).await;
+        self.until_metric(name, &[label], |now| now > before + 0.5).await;
     }
 
     /// Waits until the configuration of KAITO has this reason, and returns its message.
@@ -203,10 +214,15 @@ async fn what_fails_beside_the_operator_raises_its_alert() {
         scene.deploy(name, 2).await;
     }
     let fight = scene.fight_for_status("fought");
-    let is_counted = |count: f64| count > 0.5;
-    scene.until_metric("kubefoundry_reconciliation_errors_total", &[r#"error_type="conflict""#], is_counted).await;
-    scene.until_metric("kubefoundry_reconciliation_errors_total", &[r#"error_type="server""#], is_counted).await;
-    let fast = firing(&scene.operator).await;
+    for kind in [CONFLICT, SERVER] {
+        scene.until_metric(ERRORS, &[kind], |count| count > 0.5).await;
+    }
+    let more_errors = async {
+        for kind in [CONFLICT, SERVER] {
+            scene.until_more(ERRORS, kind).await;
+        }
+    };
+    let fast = firing(&scene.operator, more_errors).await;
     let metrics = scene.operator.metrics().await;
     fight.stop().await;
     if let Some(fast) = fast {
@@ -226,17 +242,21 @@ async fn what_fails_beside_the_operator_raises_its_alert() {
     // An apiserver that takes longer to answer the operator than it waits for the operator's webhook. The reconciliations
     // are as slow, so their queue stays full.
     scene.proxy.delay(Duration::from_secs(3));
-    for number in 0..12 {
+    for number in 0..24 {
         scene.deploy(&format!("queued-{number:02}"), 1).await;
     }
     let slow_writes = async {
+        let given_up = scene.operator.metric(ADMISSIONS, &[VERDICT_ERROR]).await;
         for round in 0..4 {
             checked["metadata"]["annotations"] = json!({"example.com/round": round.to_string()});
             checked["spec"]["scaling"] = json!({"replicas": round + 2});
             models.apply(kinds::DEPLOYMENT, &checked).await.unwrap_err();
         }
+        // The operator may notice later that the apiserver has given up.
+        scene.until_metric(ADMISSIONS, &[VERDICT_ERROR], |count| count > given_up + 0.5).await;
+        scene.until_metric("kubefoundry_queue_depth", &[], |depth| depth > 0.5).await;
     };
-    let (slow, ()) = tokio::join!(firing(&scene.operator), slow_writes);
+    let slow = firing(&scene.operator, slow_writes).await;
     let metrics = scene.operator.metrics().await;
     scene.proxy.delay(Duration::ZERO);
     if let Some(slow) = slow {

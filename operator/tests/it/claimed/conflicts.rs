@@ -1,7 +1,5 @@
 //! Faults of bindings: clients that revert them, and an operator that is killed.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +7,7 @@ use super::{
 };
 use crate::harness::cluster::kinds::{ACTOR, WORKLOAD};
 use crate::harness::cluster::{Namespace, condition};
-use crate::harness::{ControlPlane, eventually, stays};
+use crate::harness::{ControlPlane, eventually};
 use kube::api::{Patch, PatchParams};
 
 /// Removes what was added, as a controller does that knows only its own template.
@@ -56,11 +54,9 @@ async fn a_rival_is_answered_five_times_and_then_no_more() {
     namespace.until_event("detect", "Warning", "BindingStopped").await;
     let conflicts = operator.metric("kubefoundry_binding_conflicts_total", &[r#"provider="actors""#]).await;
     assert!((conflicts - 6.0).abs() < 0.5, "{conflicts}");
-    stays(Duration::from_secs(4), "left alone", async || {
-        let workload = namespace.get(WORKLOAD, "triton").await;
-        if containers(&workload) == ["triton"] { Ok(()) } else { Err(format!("{:?}", containers(&workload))) }
-    })
-    .await;
+    // It is left alone, also when it is looked at again.
+    operator.look_at(&namespace, ACTOR, "detect", &["actors"]).await;
+    assert_eq!(containers(&namespace.get(WORKLOAD, "triton").await), ["triton"]);
 
     // A new specification starts from the beginning.
     let mut spec = binding("Deployment", "triton");
@@ -109,11 +105,20 @@ async fn a_killed_operator_leaves_no_binding_behind() {
     let before = [namespace.get(ACTOR, "detect").await, namespace.get(WORKLOAD, "other").await].map(|it| version(&it));
     operator.kill().await;
     operator.restart();
-    operator.until_ready().await;
-    stays(Duration::from_secs(4), "as before the restart", async || {
-        let (actor, workload) = (namespace.get(ACTOR, "detect").await, namespace.get(WORKLOAD, "other").await);
-        if [version(&actor), version(&workload)] == before { Ok(()) } else { Err(format!("{actor}\n{workload}")) }
+    eventually(LONG, "a reconciliation", async || {
+        operator.until_ready().await;
+        let name = "kubefoundry_reconciliation_duration_seconds_count";
+        match operator.metric(name, &[r#"provider="actors""#]).await {
+            count if count > 0.5 => Ok(()),
+            count => Err(format!("{count}\n{}", operator.end_of_log())),
+        }
     })
     .await;
+    // This write fails if the actor has been written since.
+    let look = json!({"metadata": {"resourceVersion": before[0], "annotations": {"example.com/look": "again"}}});
+    let looked = namespace.merge(ACTOR, "detect", &look).await;
+    operator.until_reconciled("actors", &looked).await;
+    let after = [namespace.get(ACTOR, "detect").await, namespace.get(WORKLOAD, "other").await].map(|it| version(&it));
+    assert_eq!(after, [version(&looked), before[1].clone()]);
     drop(operator);
 }

@@ -25,7 +25,7 @@ async fn the_rights_of_the_role_suffice_and_are_no_more() {
         }
     }
     let kubeconfig = token_of(&plane, &client, ACCOUNT).await;
-    let operator = options.kubeconfig(&kubeconfig).leader_election("6s").start_ready(&plane, "actors-rights").await;
+    let operator = options.kubeconfig(&kubeconfig).leader_election("15s").start_ready(&plane, "actors-rights").await;
     let namespace = Namespace::create(&client, "vision").await;
 
     let mut spec = standalone("registry.example.com/thumbnailer:1");

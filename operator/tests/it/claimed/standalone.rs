@@ -1,13 +1,10 @@
 //! Standalone actors: what is created, updated, pruned, restored and deleted.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::{MANAGED, claimed, create_pod, namespace, report_replicas, standalone, until_condition, until_word};
 use crate::harness::cluster::kinds::{ACTOR, POD, SCALED_OBJECT, TRIGGER_AUTHENTICATION, WORKLOAD};
 use crate::harness::cluster::{condition, uid};
-use crate::harness::stays;
 
 #[tokio::test]
 async fn an_actor_is_created_reported_updated_and_deleted() {
@@ -109,12 +106,10 @@ async fn an_actor_is_created_reported_updated_and_deleted() {
 async fn an_actor_is_ignored_until_it_is_handed_over_and_after_it_is_taken_back() {
     let Some(namespace) = namespace("handover").await else { return };
     let spec = standalone("registry.example.com/thumbnailer:1");
-    namespace.apply(ACTOR, &json!({"metadata": {"name": "thumbs"}, "spec": spec})).await.unwrap();
-    stays(Duration::from_secs(2), "ignored", async || match namespace.find(WORKLOAD, "thumbs").await {
-        None => Ok(()),
-        Some(found) => Err(found.to_string()),
-    })
-    .await;
+    let operator = namespace.operator();
+    let applied = namespace.apply(ACTOR, &json!({"metadata": {"name": "thumbs"}, "spec": spec})).await.unwrap();
+    operator.until_reconciled("actors", &applied).await;
+    assert_eq!(namespace.find(WORKLOAD, "thumbs").await, None);
     assert!(namespace.get(ACTOR, "thumbs").await.get("status").is_none());
 
     namespace.annotate(ACTOR, "thumbs", MANAGED, Some("true")).await;
@@ -131,12 +126,10 @@ async fn an_actor_is_ignored_until_it_is_handed_over_and_after_it_is_taken_back(
             Some(status) => Err(status.to_string()),
         })
         .await;
-    namespace.merge(WORKLOAD, "thumbs", &json!({"spec": {"replicas": 4}})).await;
-    stays(Duration::from_secs(2), "as the user wants it", async || {
-        let replicas = &namespace.get(WORKLOAD, "thumbs").await["spec"]["replicas"];
-        if *replicas == 4 { Ok(()) } else { Err(replicas.to_string()) }
-    })
-    .await;
+    let scaled = namespace.merge(WORKLOAD, "thumbs", &json!({"spec": {"replicas": 4}})).await;
+    operator.until_delivered("actors/deployments.apps", &scaled).await;
+    operator.look_at(&namespace, ACTOR, "thumbs", &["actors"]).await;
+    assert_eq!(namespace.get(WORKLOAD, "thumbs").await["spec"]["replicas"], 4);
     assert!(namespace.get(ACTOR, "thumbs").await.get("status").is_none_or(|it| it == &json!({})));
 }
 

@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 
 use super::eventually;
 
-/// Timeout for changes that usually take a moment. It is long because the machine may be busy.
-pub const SOON: Duration = Duration::from_secs(20);
+/// Timeout for changes that usually take a moment. It only ends a wait for what never happens: the machine may be busy.
+pub const SOON: Duration = Duration::from_secs(60);
 
 /// The controller of a provider of a third party, which writes heartbeats until it is dropped.
 pub struct Heartbeat(JoinHandle<()>);
@@ -80,6 +80,14 @@ impl Kind {
     pub fn resource(self) -> ApiResource {
         let (group, version) = self.api_version.split_once('/').unwrap_or(("", self.api_version));
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, self.kind), self.plural)
+    }
+
+    /// The name of the operator's watch of this kind: `workspaces.kaito.sh`.
+    pub fn watch(self) -> String {
+        match self.api_version.split_once('/') {
+            Some((group, _)) => format!("{}.{group}", self.plural),
+            None => self.plural.to_owned(),
+        }
     }
 
     fn is_namespaced(self) -> bool {
@@ -168,9 +176,9 @@ impl Namespace {
         value(patched.unwrap_or_else(|error| panic!("{} {name}: {error}", kind.kind)))
     }
 
-    /// Writes an annotation; `None` removes it.
-    pub async fn annotate(&self, kind: Kind, name: &str, key: &str, text: Option<&str>) {
-        self.merge(kind, name, &json!({"metadata": {"annotations": {key: text}}})).await;
+    /// Writes an annotation; `None` removes it. Returns the object.
+    pub async fn annotate(&self, kind: Kind, name: &str, key: &str, text: Option<&str>) -> Value {
+        self.merge(kind, name, &json!({"metadata": {"annotations": {key: text}}})).await
     }
 
     /// Merges fields into a status, as the controller of an upstream object does.

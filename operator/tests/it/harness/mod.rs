@@ -183,20 +183,6 @@ pub async fn eventually<T>(timeout: Duration, what: &str, mut look: impl AsyncFn
     }
 }
 
-/// Polls for a time to check that a state does not change.
-///
-/// # Panics
-/// As soon as `look` returns `Err`.
-pub async fn stays(time: Duration, what: &str, mut look: impl AsyncFnMut() -> Result<(), String>) {
-    let started = Instant::now();
-    while started.elapsed() < time {
-        if let Err(seen) = look().await {
-            panic!("after {:?}: not {what} any more: {seen}", started.elapsed());
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 /// A port on which no process listens now.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()

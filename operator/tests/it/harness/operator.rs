@@ -1,9 +1,14 @@
 //! The operator as a process.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde_json::Value;
+
+use super::cluster::{Kind, Namespace, SOON};
 use super::process::Process;
 use super::{ControlPlane, end_of, eventually, free_port};
 
@@ -23,8 +28,10 @@ impl Default for Options {
             ("--finalizer-timeout", "3s"),
             ("--stale-after", "2s"),
             ("--heartbeat-interval", "1s"),
-            ("--heartbeat-timeout", "10s"),
-            ("--log", "info,kubefoundry=debug"),
+            // Not a matter of how busy the machine is.
+            ("--heartbeat-timeout", "60s"),
+            // What watches deliver and what is reconciled, for which tests wait, is logged at this level.
+            ("--log", "info,kubefoundry=trace"),
         ]
         .into_iter()
         .fold(options, |options, (flag, value)| options.flag(flag, value))
@@ -122,7 +129,7 @@ impl Operator {
 
     /// Waits until `/readyz` answers 200.
     pub async fn until_ready(&self) {
-        eventually(Duration::from_secs(30), "the operator ready", async || {
+        eventually(SOON, "the operator ready", async || {
             assert!(self.process().is_running(), "the operator has ended:\n{}", self.end_of_log());
             match self.get(&self.health, "/readyz").await {
                 Ok((200, _)) => Ok(()),
@@ -143,7 +150,7 @@ impl Operator {
     pub async fn terminate(&mut self) -> Option<i32> {
         let process = self.process.take()?;
         process.signal("TERM");
-        process.wait(Duration::from_secs(20)).await
+        process.wait(SOON).await
     }
 
     /// Starts the operator again with the same flags. The log is continued.
@@ -160,6 +167,57 @@ impl Operator {
     /// The last lines of the log.
     pub fn end_of_log(&self) -> String {
         end_of(&self.log)
+    }
+
+    /// Waits until a watch, such as `workspaces.kaito.sh`, has delivered an object in this version or a later one. Then
+    /// the controllers that it concerns have it in their queues.
+    pub async fn until_delivered(&self, watch: &str, object: &Value) {
+        self.until_logged("delivered", &format!("watch={watch:?}"), object).await;
+    }
+
+    /// Waits until a controller, such as `core` or `kaito`, has reconciled an object in this version or a later one.
+    pub async fn until_reconciled(&self, controller: &str, object: &Value) {
+        self.until_logged("reconciled", &format!("controller={controller:?}"), object).await;
+    }
+
+    /// Changes an annotation of an object that means nothing, and waits until these controllers have reconciled it
+    /// since. None reconciles an object twice at a time: what they began before, or had in their queues, has ended then.
+    pub async fn look_at(&self, namespace: &Namespace, kind: Kind, name: &str, controllers: &[&str]) -> Value {
+        static LOOKS: AtomicU64 = AtomicU64::new(0);
+        let look = LOOKS.fetch_add(1, Ordering::Relaxed).to_string();
+        let object = namespace.annotate(kind, name, "example.com/look", Some(&look)).await;
+        for controller in controllers {
+            self.until_reconciled(controller, &object).await;
+        }
+        object
+    }
+
+    /// Waits for a line of the log about an object in this version or a later one.
+    async fn until_logged(&self, message: &str, source: &str, object: &Value) {
+        let metadata = &object["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let version: u64 = text("resourceVersion").parse().unwrap_or_else(|_| panic!("no version: {metadata}"));
+        let parts = [
+            message.to_owned(),
+            source.to_owned(),
+            format!(" namespace={:?}", text("namespace")),
+            format!(" name={:?}", text("name")),
+        ];
+        let is_it = |line: &str| {
+            let found = line.split_once(" version=\"").and_then(|(_, rest)| rest.split_once('"'));
+            let is_new = found.is_some_and(|(found, _)| found.parse().is_ok_and(|found: u64| found >= version));
+            is_new && parts.iter().all(|part| line.contains(part.as_str()))
+        };
+        let mut log = fs::File::open(&self.log).unwrap();
+        let mut unread = Vec::new();
+        eventually(SOON, &format!("{message} in the log, {source}: {metadata}"), async || {
+            log.read_to_end(&mut unread).unwrap();
+            // The last line may not be complete.
+            let end = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let lines: Vec<u8> = unread.drain(..end).collect();
+            if String::from_utf8_lossy(&lines).lines().any(is_it) { Ok(()) } else { Err(self.end_of_log()) }
+        })
+        .await;
     }
 
     /// The listen address of the metrics.
@@ -208,8 +266,8 @@ impl Operator {
             stream.read_to_end(&mut answer).await?;
             Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
         };
-        let answer = tokio::time::timeout(Duration::from_secs(5), read).await;
-        let answer = answer.map_err(|_| "no answer in 5 s")?.map_err(|error| error.to_string())?;
+        let answer = tokio::time::timeout(MAX_ANSWER_TIME, read).await;
+        let answer = answer.map_err(|_| "no answer")?.map_err(|error| error.to_string())?;
         let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("{answer:?}"))?;
         let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| head.to_owned())?;
         let body = if head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
@@ -220,6 +278,9 @@ impl Operator {
         Ok((code, body))
     }
 }
+
+/// Bounds a wait for an answer that never comes.
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(60);
 
 /// Decodes a chunked body.
 fn decode_chunked(mut chunks: &str) -> String {

@@ -84,7 +84,7 @@ impl Process {
     /// Kills the program with SIGKILL, and waits until it has ended.
     pub async fn kill(self) {
         self.signal("KILL");
-        assert!(self.wait(Duration::from_secs(10)).await.is_some(), "{} cannot be killed", self.pid);
+        assert!(self.wait(Duration::from_secs(60)).await.is_some(), "{} cannot be killed", self.pid);
     }
 }
 

@@ -10,14 +10,14 @@ use super::turn::{self, Turn};
 
 struct SharedCluster {
     // Fields drop in this order: the operator ends before its control plane.
-    _operator: Operator,
+    operator: Operator,
     plane: ControlPlane,
 }
 
 /// A namespace of the shared cluster. The cluster runs as long as a test has one.
 pub struct SharedNamespace {
     namespace: Namespace,
-    _cluster: Arc<SharedCluster>,
+    cluster: Arc<SharedCluster>,
     _turn: Turn,
 }
 
@@ -40,10 +40,15 @@ impl SharedNamespace {
         let start = async {
             let plane = ControlPlane::launch().await?;
             let operator = start(&plane).await;
-            Some(SharedCluster { _operator: operator, plane })
+            Some(SharedCluster { operator, plane })
         };
         let cluster = turn::shared(Box::pin(start)).await?;
         let namespace = Namespace::create(&cluster.plane.admin().await, name).await;
-        Some(Self { namespace, _cluster: cluster, _turn: turn })
+        Some(Self { namespace, cluster, _turn: turn })
+    }
+
+    /// The operator of the group.
+    pub fn operator(&self) -> &Operator {
+        &self.cluster.operator
     }
 }

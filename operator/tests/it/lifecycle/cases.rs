@@ -132,7 +132,7 @@ pub async fn namespace(name: &str) -> Option<SharedNamespace> {
 }
 
 /// Runs a test with every provider at the same time. `test` is a part of the namespaces' names.
-pub async fn with_each_provider(test: &str, run: impl AsyncFn(&Namespace, &ProviderCase)) {
+pub async fn with_each_provider(test: &str, run: impl AsyncFn(&SharedNamespace, &ProviderCase)) {
     let cases = cases();
     let runs = cases.iter().map(async |case| {
         if let Some(namespace) = namespace(&format!("{test}-{}", case.provider)).await {
@@ -149,6 +149,14 @@ pub async fn run(namespace: &Namespace, case: &ProviderCase) -> Value {
     namespace.patch_status(case.kind, "phi", &case.running).await;
     namespace.until_phase("phi", "Running").await;
     namespace.get(case.kind, "phi").await
+}
+
+/// Waits until the operator has seen the main object of `phi` as it is now, and has reconciled `phi` since. What it
+/// does not do about a change until then, it does not do.
+pub async fn until_handled(namespace: &SharedNamespace, case: &ProviderCase) {
+    let operator = namespace.operator();
+    operator.until_delivered(&case.kind.watch(), &namespace.get(case.kind, "phi").await).await;
+    operator.look_at(namespace, DEPLOYMENT, "phi", &[case.provider]).await;
 }
 
 /// Waits until a new main object has replaced `before`, and checks that the two never existed together.

@@ -1,14 +1,11 @@
 //! Creation: from a specification to a running model.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use super::cases::{assert_owned, run, time, with_each_provider};
+use super::cases::{assert_owned, run, time, until_handled, with_each_provider};
 use crate::harness::cluster::condition;
 use crate::harness::cluster::kinds::DEPLOYMENT;
 use crate::harness::render::{difference, kind_of, render};
-use crate::harness::stays;
 
 #[tokio::test]
 async fn a_deployment_is_selected_applied_and_runs() {
@@ -161,13 +158,13 @@ async fn reports_a_stale_status() {
                 if is_stale { Err(deployment["status"].to_string()) } else { Ok(()) }
             })
             .await;
-        // A running model never gets stale.
-        stays(Duration::from_secs(3), "fresh", async || {
-            let deployment = namespace.get(DEPLOYMENT, "phi").await;
-            let stale = condition(&deployment, "StaleStatus").is_some_and(|condition| condition["status"] == "True");
-            if stale { Err(deployment["status"].to_string()) } else { Ok(()) }
-        })
-        .await;
+        // A running model never gets stale, while another one does that came later.
+        namespace.deploy("later", &case.spec).await;
+        namespace.until_condition("later", "StaleStatus", "True").await;
+        until_handled(namespace, case).await;
+        let deployment = namespace.get(DEPLOYMENT, "phi").await;
+        let is_stale = condition(&deployment, "StaleStatus").is_some_and(|condition| condition["status"] == "True");
+        assert!(!is_stale, "{}", deployment["status"]);
     })
     .await;
 }
@@ -200,11 +197,8 @@ async fn a_dry_run_writes_the_result_and_applies_nothing() {
             .await;
         let result = deployment["metadata"]["annotations"]["kubefoundry.ai/dry-run-result"].as_str().unwrap();
         assert!(result.contains(case.kind.kind) && result.contains("phi"), "{result}");
-        stays(Duration::from_secs(1), "without objects", async || {
-            let found = namespace.find(case.kind, "phi").await;
-            found.map_or(Ok(()), |object| Err(object.to_string()))
-        })
-        .await;
+        namespace.operator().look_at(namespace, DEPLOYMENT, "phi", &[case.provider]).await;
+        assert_eq!(namespace.find(case.kind, "phi").await, None);
         namespace.annotate(DEPLOYMENT, "phi", key, None).await;
         namespace.until_exists(case.kind, "phi").await;
         namespace

@@ -1,14 +1,12 @@
 //! Selection of providers, allow lists, and invalid specifications.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use super::cases::{assert_owned, cases, namespace, run};
+use super::cases::{assert_owned, cases, namespace, run, until_handled};
 use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, NAMESPACE, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
 use crate::harness::cluster::{Namespace, SOON, expect_text, uid};
+use crate::harness::eventually;
 use crate::harness::render::provider_with;
-use crate::harness::{eventually, stays};
 
 #[tokio::test]
 async fn a_deployment_moves_from_one_provider_to_another_and_back() {
@@ -134,8 +132,10 @@ async fn until_rules_apply(namespace: &Namespace) {
         "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
         "serving": {"mode": "aggregated"},
     });
-    for attempt in 0..50 {
-        let name = format!("has-mode-attempt-{attempt}");
+    let mut attempts = 0;
+    eventually(SOON, "a selection by the rules", async || {
+        attempts += 1;
+        let name = format!("has-mode-attempt-{attempts}");
         namespace.deploy(&name, &spec).await;
         let deployment = namespace
             .until(DEPLOYMENT, &name, "selected", |deployment| {
@@ -143,12 +143,9 @@ async fn until_rules_apply(namespace: &Namespace) {
                 if provider.is_string() { Ok(()) } else { Err(deployment["status"].to_string()) }
             })
             .await;
-        if deployment["status"]["provider"]["name"] == "has" {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("the operator does not select by the rules");
+        expect_text(&deployment["status"]["provider"]["name"], "has")
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -178,14 +175,11 @@ async fn a_deployment_of_a_third_party_is_not_touched() {
         applied.map(|_| ()).map_err(|error| error.to_string())
     })
     .await;
-    stays(Duration::from_secs(1), "as the third party wrote it", async || {
-        let deployment = namespace.get(DEPLOYMENT, "phi").await;
-        expect_text(&deployment["status"]["phase"], "Running")?;
-        expect_text(&deployment["status"]["message"], "it runs")?;
-        let finalizers = &deployment["metadata"]["finalizers"];
-        if finalizers.is_null() { Ok(()) } else { Err(finalizers.to_string()) }
-    })
-    .await;
+    namespace.operator().look_at(&namespace, DEPLOYMENT, "phi", &["core", "selector"]).await;
+    let deployment = namespace.get(DEPLOYMENT, "phi").await;
+    let (status, finalizers) = (&deployment["status"], &deployment["metadata"]["finalizers"]);
+    assert_eq!((&status["phase"], &status["message"]), (&json!("Running"), &json!("it runs")), "{status}");
+    assert!(finalizers.is_null(), "{finalizers}");
     for kind in [WORKSPACE, GRAPH, RAY_SERVICE] {
         assert_eq!(namespace.list(kind).await, Vec::<Value>::new());
     }
@@ -197,19 +191,19 @@ async fn a_deployment_of_a_third_party_is_not_touched() {
 async fn a_namespace_restricts_providers() {
     let Some(namespace) = namespace("allowed").await else { return };
     let key = "kubefoundry.ai/allowed-providers";
-    namespace.annotate(NAMESPACE, "allowed", key, Some("kaito")).await;
+    let allowed = namespace.annotate(NAMESPACE, "allowed", key, Some("kaito")).await;
     // Namespaces and deployments have separate watches, so the annotation may arrive later.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    namespace.operator().until_delivered(&NAMESPACE.watch(), &allowed).await;
     let case = &cases()[2];
     namespace.deploy("phi", &case.spec).await;
     let deployment = namespace.until_phase("phi", "Pending").await;
     let status = &deployment["status"];
     assert!(status["message"].as_str().unwrap().contains("kuberay"), "{status}");
-    stays(Duration::from_secs(1), "without objects", async || {
-        let found = namespace.find(case.kind, "phi").await;
-        found.map_or(Ok(()), |object| Err(object.to_string()))
-    })
-    .await;
+    // No provider is chosen, and so none looks at it.
+    namespace.operator().look_at(&namespace, DEPLOYMENT, "phi", &["core", "selector"]).await;
+    let deployment = namespace.get(DEPLOYMENT, "phi").await;
+    assert!(deployment["status"]["provider"]["name"].is_null(), "{}", deployment["status"]);
+    assert_eq!(namespace.find(case.kind, "phi").await, None);
     namespace.annotate(NAMESPACE, "allowed", key, Some("kaito, kuberay")).await;
     namespace.until_exists(case.kind, "phi").await;
 }
@@ -265,9 +259,6 @@ async fn an_invalid_change_keeps_the_running_model() {
         })
         .await;
     assert!(!deployment["status"]["message"].is_null());
-    stays(Duration::from_secs(1), "there", async || {
-        let main = namespace.find(case.kind, "phi").await.ok_or("it is gone")?;
-        expect_text(&main["metadata"]["uid"], &uid(&before))
-    })
-    .await;
+    until_handled(&namespace, case).await;
+    assert_eq!(uid(&namespace.get(case.kind, "phi").await), uid(&before));
 }

@@ -1,15 +1,13 @@
 //! What other clients do to a deployment and its objects: status written with `Update`, owners removed, orphaning
 //! deletions, providers that do not exist.
 
-use std::time::Duration;
-
 use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::{Value, json};
 
 use super::cases::{assert_owned, cases, namespace, run, with_each_provider};
 use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, PROVIDER_CONFIG, WORKSPACE};
 use crate::harness::cluster::{Namespace, SOON, condition, expect_text, uid};
-use crate::harness::{eventually, stays};
+use crate::harness::eventually;
 
 /// A client that updates the status owns what it wrote for ever, unless the operator takes it back.
 #[tokio::test]
@@ -27,11 +25,9 @@ async fn a_status_that_another_client_updated_is_taken_back() {
         assert_eq!(status["provider"]["resourceKind"], case.kind.kind);
         assert_ne!(status["message"], "by hand");
         // It still follows the provider.
-        namespace.merge(DEPLOYMENT, "phi", &json!({"metadata": {"labels": {"a": "b"}}})).await;
-        stays(Duration::from_millis(500), "running", async || {
-            expect_text(&namespace.get(DEPLOYMENT, "phi").await["status"]["phase"], "Running")
-        })
-        .await;
+        let labeled = namespace.merge(DEPLOYMENT, "phi", &json!({"metadata": {"labels": {"a": "b"}}})).await;
+        namespace.operator().until_reconciled(case.provider, &labeled).await;
+        assert_eq!(namespace.get(DEPLOYMENT, "phi").await["status"]["phase"], "Running");
     })
     .await;
 }
@@ -79,10 +75,8 @@ async fn a_deployment_moves_away_from_a_third_party_that_updates_the_status() {
         written.map(drop).map_err(|error| error.to_string())
     })
     .await;
-    stays(Duration::from_secs(1), "as the third party wrote it", async || {
-        expect_text(&namespace.get(DEPLOYMENT, "t").await["status"]["message"], "thirdparty serves")
-    })
-    .await;
+    namespace.operator().look_at(&namespace, DEPLOYMENT, "t", &["core", "selector"]).await;
+    assert_eq!(namespace.get(DEPLOYMENT, "t").await["status"]["message"], "thirdparty serves");
     namespace.deploy("t", &spec("dynamo")).await;
     namespace.until_exists(GRAPH, "t").await;
     let deployment = namespace
@@ -105,15 +99,13 @@ async fn an_orphaning_deletion_leaves_what_runs() {
         let params = DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
         namespace.api(DEPLOYMENT).delete("phi", &params).await.unwrap();
         namespace.until_gone(DEPLOYMENT, "phi").await;
-        stays(Duration::from_secs(1), "there", async || {
-            let live = namespace.get(case.kind, "phi").await;
-            let is_kept = uid(&live) == uid(&main) && live["metadata"]["deletionTimestamp"].is_null();
-            if is_kept { Ok(()) } else { Err(live["metadata"].to_string()) }
-        })
-        .await;
-        assert!(namespace.get(case.kind, "phi").await["metadata"]["ownerReferences"].is_null());
+        // The operator has done its last part then. Without an owner the garbage collector has none.
         let message = namespace.until_event("phi", "Warning", "ObjectLeft").await;
         assert!(message.starts_with(&format!("{} 'phi' no longer names", case.kind.kind)), "{message}");
+        let live = namespace.get(case.kind, "phi").await;
+        let metadata = &live["metadata"];
+        assert_eq!(uid(&live), uid(&main));
+        assert!(metadata["deletionTimestamp"].is_null() && metadata["ownerReferences"].is_null(), "{metadata}");
     })
     .await;
 }
@@ -178,14 +170,15 @@ async fn a_deployment_whose_named_provider_cannot_be_chosen_is_still_observed() 
     // Another change waits until a provider can be chosen.
     namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"scaling": {"replicas": 3}}})).await;
     until_unknown(&namespace).await;
-    stays(Duration::from_secs(1), "as it was", async || {
-        let graph = namespace.get(GRAPH, "phi").await;
-        let replicas = &graph["spec"]["services"]["VllmWorker"]["replicas"];
-        if *replicas == 1 { Ok(()) } else { Err(replicas.to_string()) }
-    })
-    .await;
-    let created = condition(&namespace.get(DEPLOYMENT, "phi").await, "ResourceCreated").unwrap();
-    assert_eq!(created["message"], "DynamoGraphDeployment 'phi' stays as it is until the named provider can be chosen");
+    let expected = "DynamoGraphDeployment 'phi' stays as it is until the named provider can be chosen";
+    namespace
+        .until(DEPLOYMENT, "phi", "held", |deployment| {
+            let created = condition(deployment, "ResourceCreated").unwrap_or_default();
+            expect_text(&created["message"], expected)
+        })
+        .await;
+    let graph = namespace.get(GRAPH, "phi").await;
+    assert_eq!(graph["spec"]["services"]["VllmWorker"]["replicas"], 1, "{graph}");
     namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"provider": null}})).await;
     namespace
         .until(GRAPH, "phi", "scaled", |graph| {

