@@ -5,12 +5,15 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::*;
 
 const NAME: &str = "hooks.system.svc";
+/// Ends a wait for what never happens.
+const HANG: Duration = Duration::from_secs(60);
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
@@ -61,7 +64,7 @@ async fn send(address: SocketAddr, bytes: &[u8]) -> String {
     // The server may close the connection before it has read everything.
     let _ = stream.write_all(bytes).await;
     let mut answer = Vec::new();
-    let _ = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await.unwrap();
+    let _ = timeout(HANG, stream.read_to_end(&mut answer)).await.unwrap();
     String::from_utf8_lossy(&answer).into_owned()
 }
 
@@ -70,7 +73,7 @@ async fn send_and_close(address: SocketAddr, bytes: &[u8]) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
-    let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut Vec::new())).await.unwrap();
+    let _ = timeout(HANG, stream.read_to_end(&mut Vec::new())).await.unwrap();
 }
 
 fn get(path: &str) -> Vec<u8> {
@@ -80,25 +83,28 @@ fn get(path: &str) -> Vec<u8> {
 #[test]
 fn every_request_gets_one_answer() {
     runtime().block_on(async {
-        let limits = Limits { body: 10, read: Duration::from_millis(500), ..Limits::default() };
-        let limits = Limits { response: Duration::from_millis(500), ..limits };
+        let limits = Limits { body: 10, read: HANG, response: HANG, ..Limits::default() };
         let (address, _stop, _) = start(Transport::Plain, echo(), limits).await;
         let post = |length: usize, body: &str| {
             format!("POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
                 .into_bytes()
         };
         let chunked = b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n";
-        let cases: [(Vec<u8>, &str, &str); 8] = [
-            (get("/"), "200 OK", "GET 0\n"),
-            (post(5, "12345"), "200 OK", "POST 5\n"),
-            (post(11, "12345678901"), "413 Payload Too Large", "too large\n"),
-            (chunked.to_vec(), "413 Payload Too Large", "too large\n"),
-            (post(5, "123"), "408 Request Timeout", "took too long\n"),
-            (get("/panic"), "500 Internal Server Error", "internal error\n"),
-            (get("/never"), "503 Service Unavailable", "took too long\n"),
-            (b"nonsense\r\n\r\n".to_vec(), "400 Bad Request", ""),
+        // Only what never ends reaches a limit of a millisecond.
+        let soon = Duration::from_millis(1);
+        let (reading, _stop, _) = start(Transport::Plain, echo(), Limits { read: soon, ..limits }).await;
+        let (answering, _stop, _) = start(Transport::Plain, echo(), Limits { response: soon, ..limits }).await;
+        let cases: [(SocketAddr, Vec<u8>, &str, &str); 8] = [
+            (address, get("/"), "200 OK", "GET 0\n"),
+            (address, post(5, "12345"), "200 OK", "POST 5\n"),
+            (address, post(11, "12345678901"), "413 Payload Too Large", "too large\n"),
+            (address, chunked.to_vec(), "413 Payload Too Large", "too large\n"),
+            (reading, post(5, "123"), "408 Request Timeout", "took too long\n"),
+            (address, get("/panic"), "500 Internal Server Error", "internal error\n"),
+            (answering, get("/never"), "503 Service Unavailable", "took too long\n"),
+            (address, b"nonsense\r\n\r\n".to_vec(), "400 Bad Request", ""),
         ];
-        for (request, status, end) in cases {
+        for (address, request, status, end) in cases {
             let answer = send(address, &request).await;
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
             assert!(answer.ends_with(end), "{answer}");
@@ -112,32 +118,64 @@ fn a_silent_client_is_disconnected() {
         let limits = Limits { head: Duration::from_millis(100), ..Limits::default() };
         let (address, _stop, _) = start(Transport::Plain, echo(), limits).await;
         let mut silent = TcpStream::connect(address).await.unwrap();
-        let read = timeout(Duration::from_secs(5), silent.read(&mut [0; 16])).await.unwrap();
+        let read = timeout(HANG, silent.read(&mut [0; 16])).await.unwrap();
         // A reset of the connection is a disconnection, too.
         assert_eq!(read.unwrap_or(0), 0);
     });
 }
 
+/// Answers with the path, and `/late` only after a notification. Returns what is notified when such a request has
+/// arrived, and what lets it be answered.
+fn late() -> (Handler, Arc<Notify>, Arc<Notify>) {
+    let (arrived, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tell, wait) = (Arc::clone(&arrived), Arc::clone(&release));
+    let handler: Handler = Arc::new(move |request| {
+        let (tell, wait) = (Arc::clone(&tell), Arc::clone(&wait));
+        async move {
+            if request.path == "/late" {
+                tell.notify_one();
+                wait.notified().await;
+            }
+            text_response(StatusCode::OK, request.path)
+        }
+        .boxed()
+    });
+    (handler, arrived, release)
+}
+
+/// Reads an answer that ends with this text from a connection that stays open.
+async fn read_until(stream: &mut TcpStream, end: &str) {
+    let mut answer = Vec::new();
+    while !answer.ends_with(end.as_bytes()) {
+        let mut part = [0; 512];
+        let read = timeout(HANG, stream.read(&mut part)).await.unwrap().unwrap();
+        assert!(read > 0, "the server closed the connection");
+        answer.extend(&part[..read]);
+    }
+}
+
 #[test]
 fn a_full_server_closes_the_connection_that_waited_longest_for_its_client() {
     runtime().block_on(async {
-        let limits = Limits { connections: 3, ..Limits::default() };
-        let (address, _stop, _) = start(Transport::Plain, echo(), limits).await;
-        let closed = async |stream: &mut TcpStream| {
-            matches!(timeout(Duration::from_millis(100), stream.read(&mut [0; 1])).await, Ok(Ok(0) | Err(_)))
-        };
+        let limits = Limits { connections: 3, response: HANG, ..Limits::default() };
+        let (handler, arrived, release) = late();
+        let (address, _stop, _) = start(Transport::Plain, handler, limits).await;
+        let is_closed =
+            async |stream: &mut TcpStream| matches!(timeout(HANG, stream.read(&mut [0; 1])).await, Ok(Ok(0) | Err(_)));
         let mut busy = TcpStream::connect(address).await.unwrap();
-        busy.write_all(b"GET /never HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        busy.write_all(b"GET /late HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        arrived.notified().await;
+        // The system hands connections over in the order in which they came.
         let mut oldest = TcpStream::connect(address).await.unwrap();
-        sleep(Duration::from_millis(50)).await;
         let mut younger = TcpStream::connect(address).await.unwrap();
         // A head that does not end.
         younger.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
-        sleep(Duration::from_millis(50)).await;
         let answer = send(address, &get("/")).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        assert!(closed(&mut oldest).await);
-        assert!(!closed(&mut younger).await && !closed(&mut busy).await);
+        assert!(is_closed(&mut oldest).await);
+        // The younger one is open: its head ends now.
+        younger.write_all(b"host: x\r\n\r\n").await.unwrap();
+        read_until(&mut younger, "/\n").await;
         // Idle clients do not keep others out.
         let mut idle = Vec::new();
         for _ in 0..20 {
@@ -145,29 +183,34 @@ fn a_full_server_closes_the_connection_that_waited_longest_for_its_client() {
             let answer = send(address, &get("/")).await;
             assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         }
-        assert!(closed(&mut younger).await && !closed(&mut busy).await);
+        assert!(is_closed(&mut younger).await);
+        // The busy one is open: its answer comes now.
+        release.notify_one();
+        read_until(&mut busy, "/late\n").await;
     });
 }
 
 #[test]
 fn running_requests_finish_when_the_server_stops() {
     runtime().block_on(async {
-        let arrived = Arc::new(tokio::sync::Notify::new());
-        let handler: Handler = {
-            let arrived = Arc::clone(&arrived);
-            Arc::new(move |_| {
-                arrived.notify_one();
-                sleep(Duration::from_millis(200)).map(|()| text_response(StatusCode::OK, "late")).boxed()
-            })
-        };
-        let (address, stop, server) = start(Transport::Plain, handler, Limits::default()).await;
+        let (handler, arrived, release) = late();
+        let (address, stop, server) =
+            start(Transport::Plain, handler, Limits { drain: HANG, ..Limits::default() }).await;
         let idle = TcpStream::connect(address).await.unwrap();
-        let slow = tokio::spawn(async move { send(address, &get("/")).await });
+        let slow = tokio::spawn(async move { send(address, &get("/late")).await });
         arrived.notified().await;
         stop.send(true).unwrap();
-        timeout(Duration::from_secs(5), server).await.unwrap().unwrap();
+        // It takes no more connections, and then the request is answered.
+        let refused = loop {
+            match TcpStream::connect(address).await {
+                Ok(_) => tokio::task::yield_now().await,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        release.notify_one();
+        timeout(HANG, server).await.unwrap().unwrap();
         assert!(slow.await.unwrap().ends_with("late\n"));
-        assert_eq!(TcpStream::connect(address).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
         drop(idle);
     });
 }
@@ -200,10 +243,7 @@ async fn ask(stream: &mut TlsStream<TcpStream>) -> String {
 #[test]
 fn a_certificate_is_replaced_without_a_restart() {
     runtime().block_on(async {
-        let [old, new] = [(); 2].map(|()| {
-            std::thread::sleep(Duration::from_millis(5));
-            self_signed()
-        });
+        let [old, new] = [(); 2].map(|()| self_signed());
         let (configuration, current) = watch::channel(None);
         let (address, _stop, _) = start(Transport::Tls(current), echo(), Limits::default()).await;
         // Without a configuration the server closes connections.

@@ -32,6 +32,8 @@ struct FakeCluster {
     reviews: Mutex<Vec<SubjectAccessReview>>,
     /// The webhooks that were asked, and their verdicts.
     verdicts: Mutex<Vec<(&'static str, &'static str)>>,
+    /// Is notified when the allow list is asked for that never comes.
+    silence: tokio::sync::Notify,
 }
 
 /// The answer to access reviews.
@@ -68,7 +70,10 @@ impl AdmissionContext for FakeCluster {
     fn allow_list<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<AllowList, String>> {
         let allowed = match namespace {
             "unreadable" => Err("forbidden".to_owned()),
-            "silent" => return std::future::pending().boxed(),
+            "silent" => {
+                self.silence.notify_one();
+                return std::future::pending().boxed();
+            }
             _ => Ok(AllowList::parse(namespace, self.allowed)),
         };
         std::future::ready(allowed).boxed()
@@ -115,7 +120,7 @@ fn post(cluster: Arc<FakeCluster>, path: &str, body: impl Into<hyper::body::Byte
 fn send(cluster: Arc<FakeCluster>, request: server::Request) -> (StatusCode, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let answer = tokio::time::timeout(Duration::from_secs(20), handler(cluster)(request)).await.unwrap();
+        let answer = tokio::time::timeout(Duration::from_secs(60), handler(cluster)(request)).await.unwrap();
         let (head, body) = answer.into_parts();
         (head.status, String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap())
     })

@@ -38,7 +38,10 @@ fn unanswered() -> Vec<u8> {
 
 /// Serves a cluster on a free port, sends an unanswered request there, and lets the client act on the connection.
 /// Returns the verdicts.
-fn verdicts_of(response: Duration, client: impl AsyncFnOnce(TcpStream)) -> Vec<(&'static str, &'static str)> {
+fn verdicts_of(
+    response: Duration,
+    client: impl AsyncFnOnce(TcpStream, &FakeCluster),
+) -> Vec<(&'static str, &'static str)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let cluster = Arc::new(FakeCluster::default());
@@ -50,14 +53,14 @@ fn verdicts_of(response: Duration, client: impl AsyncFnOnce(TcpStream)) -> Vec<(
         let serving = tokio::spawn(server.run(stopped));
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(&unanswered()).await.unwrap();
-        client(stream).await;
+        client(stream, &cluster).await;
         let counted = async {
             while cluster.verdicts.lock().unwrap().is_empty() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         // A request that is never counted fails the assertion of the caller.
-        let _ = tokio::time::timeout(Duration::from_secs(5), counted).await;
+        let _ = tokio::time::timeout(Duration::from_secs(60), counted).await;
         serving.abort();
         cluster.verdicts.lock().unwrap().clone()
     })
@@ -65,7 +68,7 @@ fn verdicts_of(response: Duration, client: impl AsyncFnOnce(TcpStream)) -> Vec<(
 
 #[test]
 fn a_request_that_ends_at_the_limit_of_the_server_is_counted() {
-    let verdicts = verdicts_of(Duration::from_millis(100), async |mut stream: TcpStream| {
+    let verdicts = verdicts_of(Duration::from_millis(100), async |mut stream: TcpStream, _: &FakeCluster| {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
@@ -75,9 +78,9 @@ fn a_request_that_ends_at_the_limit_of_the_server_is_counted() {
 
 #[test]
 fn a_request_that_the_client_gives_up_is_counted() {
-    let verdicts = verdicts_of(Duration::from_secs(60), async |stream: TcpStream| {
+    let verdicts = verdicts_of(Duration::from_secs(600), async |stream: TcpStream, cluster: &FakeCluster| {
         // The server has read the request by then.
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        cluster.silence.notified().await;
         drop(stream);
     });
     assert_eq!(verdicts, [("validate", "error")]);
