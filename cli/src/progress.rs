@@ -96,25 +96,35 @@ mod tests {
         }
     }
 
-    fn show(delay: Duration, runs_for: Duration) -> String {
-        let screen = Screen::default();
-        let progress = Progress::start_on(screen.clone(), "reading".to_owned(), delay, Duration::from_millis(1));
-        std::thread::sleep(runs_for);
-        drop(progress);
-        String::from_utf8(screen.0.lock().unwrap().clone()).unwrap()
+    impl Screen {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    fn start(screen: &Screen, delay: Duration) -> Progress {
+        Progress::start_on(screen.clone(), "reading".to_owned(), delay, Duration::from_millis(1))
     }
 
     #[test]
     fn a_short_run_shows_nothing() {
-        assert_eq!(show(Duration::from_secs(3600), Duration::ZERO), "");
+        let screen = Screen::default();
+        drop(start(&screen, Duration::from_secs(3600)));
+        assert_eq!(screen.text(), "");
     }
 
     /// The line is gone when the program prints its result.
     #[test]
     fn a_long_run_shows_a_line_and_clears_it() {
-        let shown = show(Duration::ZERO, Duration::from_millis(50));
-        assert!(shown.starts_with("\r\u{1b}[Kkubefoundry: reading (0 s)"), "{shown:?}");
-        assert!(shown.ends_with("(0 s)\r\u{1b}[K"), "{shown:?}");
+        let screen = Screen::default();
+        let progress = start(&screen, Duration::ZERO);
+        while screen.text().is_empty() {
+            std::thread::yield_now();
+        }
+        drop(progress);
+        let shown = screen.text();
+        assert!(shown.starts_with("\r\u{1b}[Kkubefoundry: reading ("), "{shown:?}");
+        assert!(shown.ends_with(" s)\r\u{1b}[K"), "{shown:?}");
         assert!(!shown.contains('\n'), "{shown:?}");
     }
 }

@@ -1,8 +1,6 @@
 //! Signals while files are replaced: no temporary file stays, and every file is whole.
 
-use std::process::{Child, Command, ExitStatus};
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
 
 use crate::sandbox::{PINNED, Sandbox, model};
 
@@ -18,14 +16,6 @@ pub(crate) fn send(signal: &str, child: &Child) {
     let command = format!("kill -{signal} {}", child.id());
     // The program may have ended before.
     let _ = Command::new("sh").args(["-c", &command]).stderr(std::process::Stdio::null()).status().unwrap();
-}
-
-/// Runs `render --out-dir` and interrupts it after a while.
-fn interrupt(sandbox: &Sandbox, signal: &str, after: Duration) -> ExitStatus {
-    let mut child = sandbox.command(&["render", "m.yaml", "--out-dir", "out", "--quiet"]).spawn().unwrap();
-    sleep(after);
-    send(signal, &child);
-    child.wait().unwrap()
 }
 
 /// Every signal that asks a program to end, or ends one that does nothing about it. Numbers are those that only Linux
@@ -65,19 +55,25 @@ fn assert_whole(sandbox: &Sandbox, interruption: &str) {
     }
 }
 
-/// The delays reach from the start of the program to after its end, on a slow machine as on a fast one.
+/// The signals come while the program waits for its input, and then when it has written more and more files.
 #[test]
 fn an_interrupted_run_leaves_whole_files_and_no_others() {
     use std::os::unix::process::ExitStatusExt as _;
     let sandbox = sandbox();
-    let mut interrupted = 0;
-    for (number, milliseconds) in [1, 2, 5, 10, 20, 40, 60, 80, 100, 150, 200, 300].into_iter().enumerate() {
+    let mut waiting = sandbox.command(&["render", "-", "--out-dir", "out", "--quiet"]);
+    let mut child = waiting.stdin(Stdio::piped()).spawn().unwrap();
+    send("TERM", &child);
+    assert!(child.wait().unwrap().signal().is_some());
+    assert_whole(&sandbox, "TERM before the input has ended");
+    for (number, files) in [0, 1, 2, 5, 10, 20, 50, 100, 200, 300, FILES - 1, FILES].into_iter().enumerate() {
         let signal = SIGNALS[number % SIGNALS.len()];
-        let status = interrupt(&sandbox, signal, Duration::from_millis(milliseconds));
-        interrupted += usize::from(status.signal().is_some());
-        assert_whole(&sandbox, &format!("{signal} at {milliseconds} ms"));
+        let _ = std::fs::remove_dir_all(sandbox.path("out"));
+        let mut child = sandbox.command(&["render", "m.yaml", "--out-dir", "out", "--quiet"]).spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && count_files(&sandbox) < files {}
+        send(signal, &child);
+        child.wait().unwrap();
+        assert_whole(&sandbox, &format!("{signal} at {files} files"));
     }
-    assert!(interrupted > 0, "no run was interrupted");
     sandbox.run(&["render", "m.yaml", "--out-dir", "out", "--quiet"]).exits(0);
     assert_eq!(sandbox.files("out").len(), FILES);
 }
@@ -107,10 +103,18 @@ fn every_signal_that_ends_the_program_leaves_nothing() {
     }
 }
 
-fn has_temporary_file(sandbox: &Sandbox) -> bool {
+/// Lists what is in the folders below `out`, which the program creates and fills meanwhile.
+fn entries(sandbox: &Sandbox) -> impl Iterator<Item = std::fs::DirEntry> {
     let folders = std::fs::read_dir(sandbox.path("out")).into_iter().flatten().flatten();
-    let mut files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
-    files.any(|file| file.file_name().to_string_lossy().starts_with(".kubefoundry-"))
+    folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten())
+}
+
+fn has_temporary_file(sandbox: &Sandbox) -> bool {
+    entries(sandbox).any(|file| file.file_name().to_string_lossy().starts_with(".kubefoundry-"))
+}
+
+fn count_files(sandbox: &Sandbox) -> usize {
+    entries(sandbox).count()
 }
 
 /// A kustomization is built in a temporary directory, which a signal removes while the builder runs.
@@ -147,17 +151,20 @@ fn an_interrupted_build_leaves_no_directory() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_ignored_signal_stays_ignored() {
+    use std::io::{BufRead as _, BufReader};
     let sandbox = sandbox();
     let mut ignoring = Command::new("sh");
     // The shell passes what it ignores on to the program that takes its place.
     let binary = env!("CARGO_BIN_EXE_kubefoundry");
-    ignoring.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", binary, "render", "m.yaml", "--out-dir", "out", "--quiet"]);
-    let mut child = ignoring.current_dir(sandbox.path(".")).spawn().unwrap();
-    // The shell needs a moment to ignore the signal itself.
-    sleep(Duration::from_millis(50));
+    let script = "trap '' HUP; echo ignored; exec \"$0\" \"$@\"";
+    ignoring.args(["-c", script, binary, "render", "m.yaml", "--out-dir", "out", "--quiet"]);
+    let mut child = ignoring.current_dir(sandbox.path(".")).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut output, mut told) = (BufReader::new(child.stdout.take().unwrap()), String::new());
+    output.read_line(&mut told).unwrap();
+    assert_eq!(told, "ignored\n");
     while child.try_wait().unwrap().is_none() {
         send("HUP", &child);
-        sleep(Duration::from_millis(5));
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert!(child.wait().unwrap().success());
     assert_eq!(sandbox.files("out").len(), FILES);

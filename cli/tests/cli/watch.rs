@@ -1,8 +1,8 @@
 //! `render --watch` and `lint --watch`: the program runs again when its input changes, and ends when it is interrupted.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read};
-use std::process::Child;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStderr};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -12,19 +12,22 @@ use crate::sandbox::{PINNED, Sandbox, broken, model};
 /// How long a test waits for a line. A slow machine with a debug build needs less than a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running program and the lines that it prints.
+/// A running program, its standard output, and the lines that it prints to standard error.
 struct Watching {
     child: Child,
-    out: Receiver<String>,
+    /// A file, and not a pipe: what the program has printed can be read at once.
+    out: fs::File,
     err: Receiver<String>,
 }
 
 impl Watching {
     /// Starts the program, and waits until it has shown the input for the first time.
     fn start(sandbox: &Sandbox, arguments: &[&str]) -> (Self, String) {
-        let mut child = sandbox.command(arguments).spawn().unwrap();
-        let (out, err) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
-        let watching = Self { child, out, err };
+        // Outside of what is watched.
+        let out = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut child = sandbox.command(arguments).stdout(out.reopen().unwrap()).spawn().unwrap();
+        let err = lines(child.stderr.take().unwrap());
+        let watching = Self { child, out: out.into_file(), err };
         let notes = watching.until("; press Ctrl-C to stop");
         assert!(notes.contains("kubefoundry: watching "), "{notes}");
         (watching, notes)
@@ -51,12 +54,19 @@ impl Watching {
 
     /// Returns what the program has printed since the last call. It prints everything before its note.
     fn printed(&self) -> String {
-        // The readers of the two pipes are not in step.
         let mut text = String::new();
-        while let Ok(line) = self.out.recv_timeout(Duration::from_millis(200)) {
-            text += &line;
-        }
+        (&self.out).read_to_string(&mut text).unwrap();
         text
+    }
+
+    /// Waits for the next run that prints what is accepted, and returns its notes. One change may cause several runs.
+    fn until_printed(&self, is_accepted: impl Fn(&str) -> bool) -> String {
+        loop {
+            let notes = self.next();
+            if is_accepted(&self.printed()) {
+                return notes;
+            }
+        }
     }
 
     /// Interrupts the program: it must end with success.
@@ -74,7 +84,7 @@ impl Drop for Watching {
 }
 
 /// Sends the lines of a pipe as they come.
-fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
+fn lines(pipe: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(pipe).lines() {
@@ -87,8 +97,11 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
+/// Writes a file at once, so that the program sees one change: a file that is written in place is empty for a moment.
 fn write(sandbox: &Sandbox, name: &str, text: &str) {
-    fs::write(sandbox.path(name), text).unwrap();
+    let whole = tempfile::NamedTempFile::new().unwrap();
+    fs::write(whole.path(), text).unwrap();
+    whole.persist(sandbox.path(name)).unwrap();
 }
 
 #[test]
@@ -101,16 +114,15 @@ fn lint_reports_each_change() {
     assert!(report.contains("error[KF0112]") && report.contains("1 error in 2 files"), "{report}");
     assert!(!report.contains('\u{1b}'), "{report}");
 
-    write(&sandbox, "b.yaml", &model("b"));
-    let notes = watching.next();
+    fs::write(sandbox.path("b.yaml"), model("b")).unwrap();
+    let notes = watching.until_printed(|report| report == "no findings in 2 files\n");
     assert!(notes.contains("kubefoundry: b.yaml changed ("), "{notes}");
-    assert_eq!(watching.printed(), "no findings in 2 files\n");
 
     // Editors write another file and rename it.
-    write(&sandbox, "b.yaml.tmp", &broken("b"));
+    fs::write(sandbox.path("b.yaml.tmp"), broken("b")).unwrap();
     fs::rename(sandbox.path("b.yaml.tmp"), sandbox.path("b.yaml")).unwrap();
-    assert!(watching.next().contains("b.yaml changed"));
-    assert!(watching.printed().contains("error[KF0112]"));
+    let notes = watching.until_printed(|report| report.contains("error[KF0112]"));
+    assert!(notes.contains("b.yaml changed"), "{notes}");
     watching.interrupt();
 }
 
@@ -123,11 +135,10 @@ fn lint_sees_new_and_removed_files() {
     fs::create_dir(sandbox.path("new")).unwrap();
     // The system must observe the folder before the file is in it, or report both.
     write(&sandbox, "new/b.yaml", &broken("b"));
-    while !watching.printed().contains("new/b.yaml") {}
+    watching.until_printed(|report| report.contains("new/b.yaml"));
     fs::remove_dir_all(sandbox.path("new")).unwrap();
-    let notes = watching.next();
-    assert!(notes.contains("the input changed"), "{notes}");
-    assert_eq!(watching.printed(), "");
+    let notes = watching.until_printed(str::is_empty);
+    assert!(notes.contains(" changed ("), "{notes}");
     watching.interrupt();
 }
 
