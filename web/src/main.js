@@ -216,10 +216,13 @@ let pause;
 /** Waits for a pause in typing, then announces the number of findings and writes the state into the address. */
 function settle() {
   clearTimeout(pause);
-  pause = setTimeout(async () => {
+  delete document.body.dataset.settled;
+  const own = setTimeout(async () => {
     if (byId('status').textContent !== totals(findings)) byId('status').textContent = totals(findings);
     if (!isUnreadable) await writeAddress().catch(reportError);
+    if (pause === own) document.body.dataset.settled = '';
   }, PAUSE);
+  pause = own;
 }
 
 /** Writes the state into the address, in a new entry of the history if asked. Returns `undefined` if it does not fit. */
@@ -279,6 +282,8 @@ function markExample() {
 
 /** Shows a state: the texts, the baseline and the tab. */
 function load(state) {
+  // Tests of the page wait until it is there: the texts have their answer, and the address holds them.
+  delete document.body.dataset.settled;
   input = state.input;
   baseline = state.baseline ?? state.input;
   activeFile = 0;
