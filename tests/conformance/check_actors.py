@@ -352,7 +352,7 @@ def publish(server, actor):
 
 def length(server, queue, expected):
     """Returns the number of messages of a queue, once it is the expected one or does not become so."""
-    for _ in range(50):
+    for _ in range(300):
         with server.channel() as channel:
             found = channel.queue_declare(queue, passive=True).method.message_count
         if found == expected:
@@ -387,17 +387,13 @@ def check_queues(checks, server, folder, queue_type):
     with server.channel() as channel:
         if queue_type == "quorum":
             # Each delivery that the sidecar gives back counts.
-            for _ in range(3):
-                for _ in range(3):
-                    method, _, _ = channel.basic_get(queue)
-                    if method is None:
-                        break
-                    channel.basic_nack(method.delivery_tag, requeue=True)
-                time.sleep(0.1)
-            drained = time.monotonic() + 10
-            while channel.queue_declare(queue, passive=True).method.message_count and time.monotonic() < drained:
+            deadline = time.monotonic() + 60
+            failed = lambda: channel.queue_declare(f"{queue}-dlq", passive=True).method.message_count
+            while failed() < 3 and time.monotonic() < deadline:
                 method, _, _ = channel.basic_get(queue)
-                if method is not None:
+                if method is None:
+                    time.sleep(0.1)
+                else:
                     channel.basic_nack(method.delivery_tag, requeue=True)
         else:
             for _ in range(3):

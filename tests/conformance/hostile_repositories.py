@@ -85,7 +85,7 @@ class Listener:
 
     def accept(self, server):
         connection, _ = server.accept()
-        connection.settimeout(2)
+        connection.settimeout(30)
         try:
             first = connection.recv(1000)
             connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(ANSWER)}\r\nConnection: close\r\n\r\n{ANSWER}".encode())
