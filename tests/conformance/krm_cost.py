@@ -1,9 +1,9 @@
-"""Checks that the function adds at most 10 ms to `kustomize build`, compared with `cat` as the function.
+"""Checks that the function adds at most a quarter to the processor time of `kustomize build`, compared with `cat` as the function:
+about 5 ms on the machine of docs/performance.md.
 
-On an idle machine it compares elapsed time. On a busy one it compares processor time, which other processes do not change.
+Both take turns, so a slow or busy machine slows both. Elapsed time is printed beside it.
 """
 
-import os
 import resource
 import shutil
 import statistics
@@ -12,7 +12,8 @@ import time
 from clients import BUILD, EXAMPLES, Package, Report, run
 
 ROUNDS = 30
-MAX_ADDED_MS = 10.0
+# How much the function may add, as a share of the build with `cat`.
+MAX_SHARE = 0.25
 report = Report()
 
 
@@ -40,12 +41,9 @@ with Package(EXAMPLES / "kustomize") as package:
         package.write(f"{name}/llama.yaml", kept)
         milliseconds(package.path / name)
     # The two builds alternate, so that other load on the machine affects both.
-    busy = os.getloadavg()[0] > os.cpu_count() / 2
     pairs = [(milliseconds(package.path / "base"), milliseconds(package.path / "cat")) for _ in range(ROUNDS)]
-    added = []
     for kind, name in enumerate(["clock", "processor"]):
-        ours, cat = ([side[kind] for side in column] for column in zip(*pairs))
-        added.append(statistics.median(ours) - statistics.median(cat))
-        print(f"kustomize build, {name} time: {statistics.median(ours):.1f} ms with kubefoundry-fn, {statistics.median(cat):.1f} ms with cat, {added[kind]:+.1f} ms")
-    report.check(f"at most {MAX_ADDED_MS} ms more than cat", added[busy] <= MAX_ADDED_MS, added)
+        ours, cat = (statistics.median(side[kind] for side in column) for column in zip(*pairs))
+        print(f"kustomize build, {name} time: {ours:.1f} ms with kubefoundry-fn, {cat:.1f} ms with cat, {ours - cat:+.1f} ms")
+    report.check(f"at most {MAX_SHARE:.0%} more processor time than with cat", ours <= cat * (1 + MAX_SHARE), (ours, cat))
 report.end("cost")
