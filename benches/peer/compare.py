@@ -31,8 +31,8 @@ def main(program):
     with tempfile.TemporaryDirectory() as folder:
         peer, corpus = f"{folder}/peer", f"{folder}/corpus.yaml"
         subprocess.run(["go", "build", "-o", peer, "."], check=True, cwd=HERE)
-        corpus_command = ["cargo", "xtask", "corpus", DOCUMENTS, "--findings", "--out", corpus]
-        subprocess.run(corpus_command, check=True, cwd=HERE, stdout=subprocess.DEVNULL)
+        corpus_command = ["bash", ".ci/measure", "corpus", DOCUMENTS, "--findings", "--out", corpus]
+        subprocess.run(corpus_command, check=True, cwd=HERE.parents[1], stdout=subprocess.DEVNULL)
         one_thread = dict(os.environ, RAYON_NUM_THREADS="1", GOMAXPROCS="1")
         ours, theirs = [], []
         for _ in range(ROUNDS):
