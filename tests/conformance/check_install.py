@@ -33,7 +33,7 @@ def runs(folder, expected):
 
 def from_source(commands, version, temporary):
     # The profile of `cargo test`, whose dependencies are built already. The release build is that of .ci/package.
-    commands = commands.replace("cargo install", "cargo install --debug")
+    commands = commands.replace("cargo install", "cargo install --profile test")
     run(commands, ROOT, CARGO_INSTALL_ROOT=str(temporary / "cargo"))
     runs(temporary / "cargo/bin", version)
 

@@ -119,19 +119,19 @@ impl Sandbox {
     }
 }
 
-/// Gives what the tests start the usual disposition of SIGINT and SIGQUIT. A shell starts a job in the background with both
-/// ignored, tests inherit that, and so would the program, which then rightly ignores them. A handler in the tests is not
-/// inherited, and this one ends them as the signal would.
+/// Gives what the tests start the usual disposition of SIGHUP, SIGINT and SIGQUIT. `nohup` starts a program with the first
+/// ignored, and a shell a job in the background with the others; tests inherit that, and so would the program, which then rightly
+/// ignores them. A handler in the tests is not inherited, and this one ends them as the signal would.
 #[cfg(unix)]
 fn heed_signals() {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
-    use signal_hook::consts::{SIGINT, SIGQUIT};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
 
     static DONE: std::sync::Once = std::sync::Once::new();
     DONE.call_once(|| {
-        for signal in [SIGINT, SIGQUIT] {
+        for signal in [SIGHUP, SIGINT, SIGQUIT] {
             let always = Arc::new(AtomicBool::new(true));
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always).unwrap();
         }
