@@ -120,8 +120,16 @@ def begin(step, environment):
     step.began = time.monotonic()
     step.process = subprocess.Popen(
         ["nice", "-n", str(LANES[step.lane][1]), "bash", "-euo", "pipefail", "-c", step.run],
-        cwd=ROOT, env={**environment, "KUBEFOUNDRY_UNITS": str(path)}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        cwd=ROOT, env={**environment, "KUBEFOUNDRY_UNITS": str(path)}, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        start_new_session=True, preexec_fn=heed_signals,
     )
+
+
+def heed_signals():
+    """Gives a step the usual disposition of signals, which its tests send: `nohup` starts a run with SIGHUP ignored, a shell a
+    run in the background with the others."""
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(ignored, signal.SIG_DFL)
 
 
 def collect(step, status, usage):

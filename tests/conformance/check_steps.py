@@ -127,6 +127,14 @@ def check_order_and_reuse(folder):
     assert tomllib.loads((repository.folder / ".ci/steps.toml").read_text())["last"]["units"] == 0
 
 
+def check_signals(folder):
+    """A step takes SIGINT, also in a run that ignores it."""
+    repository = Repository(folder, STEPS.replace("echo second >>target/order", "echo second >>target/order; kill -INT $$"))
+    (repository.folder / "target").mkdir()
+    ran = repository.run("bash", "-c", "trap '' INT; exec bash .ci/run second")
+    assert ran.returncode == 1 and "failed: second" in ran.stderr, ran.stdout + ran.stderr
+
+
 def check_failures(folder):
     # What needs the step that failed is skipped, and the rest runs.
     repository = Repository(folder, STEPS.replace("echo second >>target/order", "echo second >>target/order; exit 3"))
@@ -149,7 +157,7 @@ def check_workflow():
 
 
 def main():
-    for check in (check_order_and_reuse, check_failures):
+    for check in (check_order_and_reuse, check_failures, check_signals):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)
     check_workflow()

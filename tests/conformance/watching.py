@@ -87,7 +87,7 @@ def only_what_changed_is_built():
             out = watching.printed()
             report.check("the content of a ConfigMap builds both", builds() == 7 and out == fresh, f"{builds()} builds\n{out}{notes}")
             watching.process.send_signal(signal.SIGINT)
-            report.check("Ctrl-C ends it with success", watching.process.wait() == 0)
+            report.check("Ctrl-C ends it with success", watching.process.wait(timeout=60) == 0)
 
 
 def one_of_ten_thousand():
