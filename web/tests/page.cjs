@@ -20,10 +20,11 @@ const WIDTHS = [1440, 820, 390];
 
 // All files of the page, compressed with gzip, in bytes.
 const MAX_COMPRESSED = 4 * 1024 * 1024;
-// The goals in milliseconds: from the start of loading to the first answer, and from a keystroke to its answer. They are
-// printed beside the medians, and no check fails: how long something takes depends on what else the machine does.
+// The goals in milliseconds: from the start of loading to the first answer, and from a keystroke to its answer. The checks
+// allow for a slower machine, and for the share of a processor that other programs leave; the medians are printed.
 const FIRST_ANSWER = 300;
 const KEYSTROKE = 16;
+const ALLOWANCE = 3;
 
 // Chromium ignores, without a word, what a page downloads after ten files within one second. In milliseconds. The pause
 // may be longer, as it is on a busy machine.
@@ -621,8 +622,18 @@ async function staysText(browser) {
   await leave(tab, 'hostile text');
 }
 
+/** Returns how many times longer work takes because of other programs: elapsed time divided by processor time. */
+function contention() {
+  const [began, used] = [performance.now(), process.cpuUsage()];
+  let sum = 0;
+  for (let step = 0; step < 200_000_000; step += 1) sum = (sum + step) % 1_000_003;
+  const { user, system } = process.cpuUsage(used);
+  return Math.max(1, (performance.now() - began) / ((user + system) / 1000)) + (sum < 0 ? 1 : 0);
+}
+
 /** Measures the time to the first answer, and of keystrokes. */
 async function measures(browser) {
+  const before = contention();
   const firstAnswer = (tab) => tab.evaluate(() => performance.getEntriesByName('first-answer')[0].duration);
   // A new window has a profile of its own: Chromium prepares its own pages while ours loads. A tab in a window that has
   // been open for a moment is what users have.
@@ -652,7 +663,10 @@ async function measures(browser) {
   }
   await leave(tab, 'keystrokes');
   const times = Object.entries(measured).map(([name, time]) => `${name} ${time.toFixed(1)}`).join(', ');
-  console.log(`ok   first answer ${median(first).toFixed(0)} ms after loading began (goal ${FIRST_ANSWER}; in a new window ${inNewWindow.toFixed(0)}); a keystroke is answered in ms: ${times} (goal ${KEYSTROKE})`);
+  const allowance = ALLOWANCE * Math.max(before, contention());
+  console.log(`ok   first answer ${median(first).toFixed(0)} ms after loading began (goal ${FIRST_ANSWER}; in a new window ${inNewWindow.toFixed(0)}); a keystroke is answered in ms: ${times} (goal ${KEYSTROKE}); allowed is ${allowance.toFixed(1)} times as much`);
+  assert.ok(Math.min(...first) < FIRST_ANSWER * allowance, `the first answer takes ${first} ms`);
+  assert.ok(Object.values(measured).every((time) => time < KEYSTROKE * allowance), `a keystroke takes ${times} ms`);
 }
 
 /** Runs in the page: returns problems of its structure for keyboards and screen readers, and of its layout. */
